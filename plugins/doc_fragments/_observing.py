@@ -1,0 +1,103 @@
+# Copyright: (c) 2026, the Lockstep authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    # Which servers are looked at; every module that observes has these options.
+    DOCUMENTATION = r"""
+options:
+  servers:
+    description:
+      - The address of every API server, each as V(https://HOST:PORT) or V(HOST:PORT).
+      - Without it the servers are found in the EndpointSlice of the service C(default/kubernetes).
+      - Name each server's own address, never a load balancer's. What was seen is always checked
+        against the identity leases in the namespace C(kube-system), so that a server that is
+        missing here is noticed.
+    type: list
+    elements: str
+    default: []
+  gone_servers:
+    description:
+      - Servers that you vouch to be gone for good, each by hostname or by the name of its lease.
+      - A server that was killed leaves a lease that only expires after an hour. Until then nobody
+        can tell from outside whether it is dead or only frozen, and a frozen server may go on
+        writing what it wrote before. Name it here only once you know that its process has ended.
+    type: list
+    elements: str
+    default: []
+  server_count:
+    description:
+      - How many API servers there must be. With it a view of more or fewer is incomplete.
+      - A server that is stopped in an orderly way takes its lease along, and the others agree
+        without it. Set this where a server that is being rolled must be waited for.
+    type: int
+  tls_server_name:
+    description:
+      - The name to verify in each server's certificate, where it does not hold the address that
+        the server is reached at.
+      - Certificates are always verified unless O(validate_certs=false).
+    type: str
+  timeout:
+    description:
+      - Seconds in which each server must have answered everything that is read from it.
+    type: float
+    default: 10.0
+requirements:
+  - kubernetes >= 24.2.0
+  - kubernetes.core >= 5.0.0
+"""
+
+    RESOURCES = r"""
+options:
+  resources:
+    description:
+      - Which resources to look at, such as V(deployments.apps), V(pods) or V(*.example.com).
+      - A pattern without a dot means the core group; V(*) means all.
+      - A whole name that no server knows is V(unknown), and so never agreed.
+    type: list
+    elements: str
+    default: ["*"]
+"""
+
+    WAIT = r"""
+options:
+  wait:
+    description:
+      - Look again until every chosen resource is agreed, or until O(wait_timeout) has passed.
+    type: bool
+    default: false
+  wait_timeout:
+    description:
+      - Seconds after which waiting fails, with the last view in the result if there was one.
+    type: float
+    default: 300.0
+  wait_sleep:
+    description:
+      - Seconds between two looks.
+    type: float
+    default: 2.0
+  settle:
+    description:
+      - Seconds for which agreement must hold still before waiting ends. Agreement seen once proves
+        little, since a server that is about to restart agrees as well.
+      - The default is 10; it is 60 where a CustomResourceDefinition was changed during the wait or
+        in the minute before, since each server takes that up in its own time.
+    type: float
+"""
+
+    ATTRIBUTES = r"""
+attributes:
+  check_mode:
+    description: Can run in check mode and tell what it would do, without doing it.
+    support: full
+  diff_mode:
+    description: Shows what would be or was changed.
+    support: none
+  action_group:
+    description: Takes the connection from C(module_defaults) of this group.
+    support: full
+    membership: [lockstep.kubernetes.k8s]
+"""

@@ -1,0 +1,120 @@
+# Copyright: (c) 2026, the Lockstep authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# This module_utils is PRIVATE to the lockstep.kubernetes collection: it may change at any time.
+
+"""Takes and releases locks; every write is guarded by the version of the Lease that was read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors import (
+    LockstepError,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.locks import (
+    LABEL,
+    LockSight,
+    lease_name,
+    lease_spec,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.locks import observe_lock
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
+    ApiServer,
+    ServerFault,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.storage_versions import (
+    LEASES,
+)
+
+_ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class LockChange:
+    """A lock before, and who holds it now."""
+
+    before: LockSight | None
+    owner: str
+    changed: bool
+
+
+class HeldError(LockstepError):
+    """Somebody else holds the lock."""
+
+
+def hold(
+    server: ApiServer,
+    *,
+    lock: str,
+    owner: str,
+    seconds: int,
+    take_over: bool,
+    must: bool,
+    dry_run: bool,
+) -> LockChange:
+    """Hold a lock: take it if it is free, renew it if it is ours already.
+
+    Somebody else's is an error only if it `must` be had.
+    """
+    for _attempt in range(_ATTEMPTS):
+        found = observe_lock(server, lock)
+        before = found.sight
+        if before and before.held_by_other(owner=owner, now=found.now) and not take_over:
+            if not must:
+                return LockChange(before, before.owner, changed=False)
+            raise HeldError(
+                f"The lock {lock} is held by {before.owner}",
+                f"It was renewed at {before.renewed} and holds for {before.seconds} s",
+                "Wait until that run has ended; if it is dead, wait until the lock expires, or"
+                " break it on purpose with take_over",
+            )
+        ours = before is not None and before.owner == owner and before.held(found.now)
+        change = LockChange(before, owner, changed=not ours)
+        if dry_run:
+            return change
+        spec = lease_spec(owner=owner, seconds=seconds, now=found.now)
+        try:
+            if found.document is None:
+                server.post(LEASES, _lease(lock, spec))
+            else:
+                server.put(f"{LEASES}/{lease_name(lock)}", {**found.document, "spec": spec})
+        except ServerFault as fault:
+            if fault.status not in (404, 409):
+                raise
+        else:
+            return change
+    raise HeldError(
+        f"The lock {lock} could not be taken",
+        f"Others wrote it during each of {_ATTEMPTS} attempts",
+        "Run the task again",
+    )
+
+
+def release(server: ApiServer, *, lock: str, owner: str, dry_run: bool) -> LockChange:
+    """Release a lock that is ours; another's is left alone."""
+    found = observe_lock(server, lock)
+    before = found.sight
+    if before is None or before.owner != owner:
+        holder = before.owner if before and before.held(found.now) else ""
+        return LockChange(before, holder, changed=False)
+    if not dry_run and found.document is not None:
+        spec = lease_spec(owner="", seconds=1, now=found.now)
+        try:
+            server.put(f"{LEASES}/{lease_name(lock)}", {**found.document, "spec": spec})
+        except ServerFault as fault:
+            # Somebody took it over meanwhile: then it is not ours to release.
+            if fault.status not in (404, 409):
+                raise
+            return LockChange(before, before.owner, changed=False)
+    return LockChange(before, "", changed=True)
+
+
+def _lease(lock: str, spec: object) -> dict[str, object]:
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": lease_name(lock), "labels": {LABEL: lock}},
+        "spec": spec,
+    }

@@ -1,0 +1,185 @@
+# Copyright: (c) 2026, the Lockstep authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# This module_utils is PRIVATE to the lockstep.kubernetes collection: it may change at any time.
+
+"""Migrations as they lie in the cluster: the StorageVersionMigration objects of both API groups.
+
+One that Lockstep makes carries a key: the hash, the epoch and the turn of the StorageState that
+it was made for. Only with it can a finished migration prove anything later on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal
+
+from .epoch import Epoch
+from .errors import LockstepError
+from .names import resource_name
+from .times import format_time, parse_time
+
+OUT_OF_TREE: Final = "migration.k8s.io"
+IN_TREE: Final = "storagemigration.k8s.io"
+KEY_ANNOTATION = "lockstep.kubernetes/made-for"
+
+Api = Literal["migration.k8s.io", "storagemigration.k8s.io"]
+Phase = Literal["pending", "running", "succeeded", "failed"]
+
+
+@dataclass(frozen=True)
+class MigrationKey:
+    """What a migration was made for.
+
+    `since` is the turn of the StorageState: the moment from which its hashes have stood as they
+    are. If they have grown or were reset since, a finished migration says nothing about them.
+    """
+
+    storage_hash: str
+    epoch: Epoch
+    since: datetime
+
+    @property
+    def digest(self) -> str:
+        """A name's ending: the same for all who make the migration of this turn."""
+        made_for = f"{self.storage_hash} {format_time(self.since)}"
+        return hashlib.sha256(made_for.encode()).hexdigest()[:10]
+
+    def to_json(self) -> str:
+        """Write it as the text of an annotation, the same for the same key."""
+        data = {
+            "hash": self.storage_hash,
+            "since": format_time(self.since),
+            "epoch": self.epoch.to_dict(),
+        }
+        return json.dumps(data, sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: object) -> MigrationKey | None:
+        """Read an annotation; None if it is not what Lockstep writes."""
+        try:
+            data = json.loads(text) if isinstance(text, str) else None
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(data, Mapping):
+            return None
+        storage_hash, since = data.get("hash"), parse_time(data.get("since"))
+        epoch = read_epoch(data.get("epoch"))
+        if not isinstance(storage_hash, str) or not storage_hash or since is None or epoch is None:
+            return None
+        return cls(storage_hash=storage_hash, epoch=epoch, since=since)
+
+
+def read_epoch(data: object) -> Epoch | None:
+    """Read a stored epoch; None if it can't be read."""
+    try:
+        return Epoch.from_dict(data) if isinstance(data, Mapping) else None
+    except LockstepError:
+        return None
+
+
+@dataclass(frozen=True)
+class MigrationCondition:
+    """One condition of a migration, as it was read."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class MigrationSight:
+    """One StorageVersionMigration object. Without a key somebody else made it."""
+
+    name: str
+    api: Api
+    resource: str
+    phase: Phase = "pending"
+    created: datetime | None = None
+    uid: str = ""
+    resource_version: str = ""
+    message: str = ""
+    key: MigrationKey | None = None
+    continue_token: str = ""
+    conditions: tuple[MigrationCondition, ...] = ()
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether it still may write: it waits or runs."""
+        return self.phase in ("pending", "running")
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.api})"
+
+
+def read_migration(data: Mapping[str, object]) -> MigrationSight | None:
+    """Read one object of either API group; None if it is no migration of any resource."""
+    api = _api(_text(data.get("apiVersion")))
+    metadata, spec = _mapping(data.get("metadata")), _mapping(data.get("spec"))
+    name, target = _text(metadata.get("name")), _mapping(spec.get("resource"))
+    plural = _text(target.get("resource"))
+    if api is None or not name or not plural:
+        return None
+    conditions = tuple(_conditions(_mapping(data.get("status")).get("conditions")))
+    phase, message = decide_phase(api=api, conditions=conditions)
+    return MigrationSight(
+        name=name,
+        api=api,
+        resource=resource_name(group=_text(target.get("group")), plural=plural),
+        phase=phase,
+        created=parse_time(metadata.get("creationTimestamp")),
+        uid=_text(metadata.get("uid")),
+        resource_version=_text(metadata.get("resourceVersion")),
+        message=message,
+        key=MigrationKey.from_json(_mapping(metadata.get("annotations")).get(KEY_ANNOTATION)),
+        continue_token=_text(spec.get("continueToken")),
+        conditions=conditions,
+    )
+
+
+def decide_phase(*, api: Api, conditions: Iterable[MigrationCondition]) -> tuple[Phase, str]:
+    """Tell how far a migration is, with the words of the condition that says so.
+
+    The in-tree controller says Succeeded first and tidies up after that, still Running. One that
+    says both Failed and Succeeded has failed.
+    """
+    holding = {one.type: one for one in conditions if one.status == "True"}
+    running = holding.get("Running")
+    ended = holding.get("Failed") or holding.get("Succeeded")
+    if running is not None and (ended is None or api == IN_TREE):
+        return "running", running.message
+    if ended is None:
+        return "pending", ""
+    return ("failed" if ended.type == "Failed" else "succeeded"), ended.message
+
+
+def _api(api_version: str) -> Api | None:
+    group = api_version.partition("/")[0]
+    if group == OUT_OF_TREE:
+        return OUT_OF_TREE
+    return IN_TREE if group == IN_TREE else None
+
+
+def _conditions(data: object) -> Iterable[MigrationCondition]:
+    for item in data if isinstance(data, (list, tuple)) else ():
+        one = _mapping(item)
+        yield MigrationCondition(
+            type=_text(one.get("type")),
+            status=_text(one.get("status")),
+            reason=_text(one.get("reason")),
+            message=_text(one.get("message")),
+        )
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

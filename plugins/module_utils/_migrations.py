@@ -1,0 +1,129 @@
+# Copyright: (c) 2026, the Lockstep authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# This module_utils is PRIVATE to the lockstep.kubernetes collection: it may change at any time.
+
+"""The migration module, put together: look, judge, make or delete, and tell."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.migrations import (
+    create_migration,
+    delete_migrations,
+    migration_name,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide import names
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors import (
+    LockstepError,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.migrations import (
+    OUT_OF_TREE,
+    MigrationKey,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.passes import (
+    due_now,
+    recordable,
+    served_version,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.settling import Look
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.states import (
+    StorageState,
+    key_for,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import (
+    entry_server,
+    look,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
+    read_access,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.states import (
+    RecordedStates,
+    observe_states,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._run import Result
+
+
+def change_migrations(module: AnsibleModule) -> Result:
+    """What storage_migration does."""
+    if module.params["state"] == "absent":
+        return _delete(module)
+    seen = look(module, read_access(module))
+    with entry_server(module, what="The migrations can't be made") as server:
+        known = observe_states(server)
+        if OUT_OF_TREE not in known.migration_paths:
+            raise LockstepError(
+                "This cluster has no place for migrations",
+                "The definition storageversionmigrations.migration.k8s.io is not there",
+                "Install it with the role lockstep.kubernetes.migrator",
+            )
+        settle = timedelta(seconds=module.params["settle"])
+        keys, skipped = _choose(seen, known, module.params["resources"], settle)
+        made = {}
+        for resource, key in keys.items():
+            name = migration_name(resource, key)
+            if module.check_mode or create_migration(
+                server,
+                resource=resource,
+                group_version=served_version(seen.sight, resource),
+                key=key,
+                existing=known.migrations_of(resource),
+                paths=known.migration_paths,
+            ):
+                made[resource] = [name]
+            else:
+                skipped[resource] = f"somebody else has made {name} at the same time"
+    return {
+        "changed": bool(made),
+        "migrations": made,
+        "skipped": skipped,
+        "diff": {"before": {}, "after": made},
+    }
+
+
+def _choose(
+    seen: Look, known: RecordedStates, patterns: list[str], settle: timedelta
+) -> tuple[dict[str, MigrationKey], dict[str, str]]:
+    """Which resources are due, with the key of their migration; and why the others are not."""
+    keys: dict[str, MigrationKey] = {}
+    skipped: dict[str, str] = {}
+    for resource in recordable(seen, patterns):
+        state = known.states.get(resource) or StorageState(resource)
+        due, why = due_now(
+            look=seen,
+            state=state,
+            migrations=known.migrations_of(resource),
+            settle=settle,
+        )
+        key = key_for(state)
+        if due and key is not None:
+            keys[resource] = key
+        else:
+            skipped[resource] = str(why)
+    return keys, skipped
+
+
+def _delete(module: AnsibleModule) -> Result:
+    with entry_server(module, what="The migrations can't be deleted") as server:
+        known = observe_states(server)
+        chosen = names.select_resources(
+            resources=(one.resource for one in known.migrations),
+            patterns=module.params["resources"],
+        )
+        doomed = [one for one in known.migrations if one.resource in chosen]
+        if not module.check_mode:
+            doomed = delete_migrations(server, doomed, known.migration_paths)
+    gone: dict[str, list[str]] = {}
+    for one in doomed:
+        gone.setdefault(one.resource, []).append(one.name)
+    return {
+        "changed": bool(gone),
+        "migrations": gone,
+        "skipped": {},
+        "diff": {"before": gone, "after": {}},
+    }

@@ -1,0 +1,170 @@
+# Copyright: (c) 2026, the Lockstep authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# This module_utils is PRIVATE to the lockstep.kubernetes collection: it may change at any time.
+
+"""One look at a whole cluster: every server in parallel, and what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TypeVar
+
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide import names
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.observations import (
+    AggregatedSight,
+    ClusterSight,
+    ServerSight,
+    StorageVersionSight,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.crds import (
+    observe_crds,
+    observe_storage_of,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.discovery import (
+    observe_server,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
+    Access,
+    ApiServer,
+    Deadline,
+    ServerFault,
+    find_servers,
+    ready_addresses,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.storage_versions import (
+    observe_leases,
+    observe_storage_versions,
+)
+
+Sight = TypeVar("Sight")
+
+_API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+
+
+def observe_cluster(
+    access: Access,
+    *,
+    servers: Sequence[str] = (),
+    gone_servers: Iterable[str] = (),
+    server_count: int = 0,
+    patterns: Sequence[str] = ("*",),
+    timeout: float,
+) -> ClusterSight:
+    """Look at every server and at what they share. `servers` empty: they are found."""
+    entry = ApiServer(access, access.host, Deadline(timeout))
+    try:
+        published = find_servers(entry)
+        addresses = list(servers) or published.addresses
+        crds = _chosen(observe_crds(entry), patterns)
+        aggregated = _observe_aggregated(entry, patterns)
+        sights = _observe_servers(access, addresses, patterns, timeout)
+        storage_versions = _observe_storage_versions(access, sights, patterns, timeout)
+        # Last, so that a server that came up meanwhile is counted, and its entries are not taken
+        # for stale; and with time of its own, since one that does not answer has used up the rest.
+        entry.deadline = Deadline(timeout)
+        leases, now = observe_leases(entry)
+        return ClusterSight(
+            now=now,
+            servers=sights,
+            leases=leases,
+            gone_servers=frozenset(gone_servers),
+            crds=observe_storage_of(entry, crds, _without_hash(sights)),
+            aggregated=_observe_again(entry, aggregated),
+            storage_versions=storage_versions,
+            published_servers=published.count,
+            published_generation=published.generation,
+            published_generation_after=find_servers(entry).generation,
+            expected_servers=server_count,
+        )
+    except ServerFault as fault:
+        raise fault.as_error(f"The cluster can't be read through {access.host}") from fault
+    finally:
+        entry.close()
+
+
+def _observe_servers(
+    access: Access, addresses: Sequence[str], patterns: Sequence[str], timeout: float
+) -> tuple[ServerSight, ...]:
+    if not addresses:
+        return ()
+
+    def observe(address: str) -> ServerSight:
+        return observe_server(ApiServer(access, address, Deadline(timeout)), patterns=patterns)
+
+    with ThreadPoolExecutor(max_workers=len(addresses)) as pool:
+        return tuple(pool.map(observe, addresses))
+
+
+def _observe_storage_versions(
+    access: Access, sights: Iterable[ServerSight], patterns: Sequence[str], timeout: float
+) -> dict[str, StorageVersionSight] | None:
+    """From a server that serves them: the API may be on in some servers only."""
+    serving = [sight.address for sight in sights if sight.storage_version_api]
+    if not serving:
+        return None
+    server = ApiServer(access, serving[0], Deadline(timeout))
+    try:
+        return _chosen(observe_storage_versions(server), patterns)
+    except ServerFault as fault:
+        what = f"The StorageVersion objects can't be read through {server.address}"
+        raise fault.as_error(what) from fault
+    finally:
+        server.close()
+
+
+def _chosen(sights: Mapping[str, Sight], patterns: Sequence[str]) -> dict[str, Sight]:
+    chosen = names.select_resources(resources=sights, patterns=patterns)
+    return {name: sights[name] for name in chosen}
+
+
+def _without_hash(sights: Iterable[ServerSight]) -> set[str]:
+    return {
+        name
+        for sight in sights
+        for name, served in sight.resources.items()
+        if served.persisted and not served.storage_hash
+    }
+
+
+def _observe_aggregated(entry: ApiServer, patterns: Sequence[str]) -> dict[str, AggregatedSight]:
+    """The group/versions that servers only proxy, each with the endpoints behind it."""
+    found = {}
+    for item in entry.get(_API_SERVICES).json().get("items") or []:
+        service = item["spec"].get("service")
+        group, version = item["spec"].get("group", ""), item["spec"]["version"]
+        if not service or not names.may_match(group=group, patterns=patterns):
+            continue
+        name = f"{service['namespace']}/{service['name']}"
+        found[f"{group}/{version}"] = AggregatedSight(
+            group_version=f"{group}/{version}",
+            service=name,
+            endpoints_before=_endpoints(entry, name),
+        )
+    return found
+
+
+def _observe_again(
+    entry: ApiServer, aggregated: Mapping[str, AggregatedSight]
+) -> dict[str, AggregatedSight]:
+    return {
+        name: replace(sight, endpoints_after=_endpoints(entry, sight.service))
+        for name, sight in aggregated.items()
+    }
+
+
+def _endpoints(entry: ApiServer, service: str) -> tuple[str, ...]:
+    namespace, name = service.split("/")
+    slices = entry.get(
+        f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices",
+        labelSelector=f"kubernetes.io/service-name={name}",
+    ).json()
+    found = set()
+    for item in slices["items"]:
+        # Two ports of one address may be two processes.
+        ports = [str(port.get("port") or "") for port in item.get("ports") or [{}]]
+        found |= {f"{address}:{'+'.join(ports)}" for address in ready_addresses(item)}
+    return tuple(sorted(found))

@@ -1,0 +1,75 @@
+# Copyright: (c) 2026, the Lockstep authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# This module_utils is PRIVATE to the lockstep.kubernetes collection: it may change at any time.
+
+"""Custom resource definitions, as far as storage is concerned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.observations import (
+    CrdSight,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.times import parse_time
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import ApiServer
+
+_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+# Schemas make definitions large; who changed what and when is all that is needed of most.
+_METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+
+def observe_crds(entry: ApiServer) -> dict[str, CrdSight]:
+    """All definitions, by the resource that they define."""
+    items = entry.get(_CRDS, accept=_METADATA_ONLY).json().get("items") or []
+    return {item["metadata"]["name"]: _sight(item["metadata"]) for item in items}
+
+
+def observe_storage_of(
+    entry: ApiServer, crds: Mapping[str, CrdSight], resources: Iterable[str]
+) -> dict[str, CrdSight]:
+    """The same definitions, with the storage version of some of them read in full."""
+    known = dict(crds)
+    for resource in resources:
+        if resource not in known:
+            continue
+        spec = entry.get(f"{_CRDS}/{resource}").json()["spec"]
+        storage = next(version for version in spec["versions"] if version["storage"])
+        known[resource] = replace(
+            known[resource],
+            storage_version=f"{spec['group']}/{storage['name']}",
+            storage_version_served=bool(storage["served"]),
+        )
+    return known
+
+
+def observe_stored_versions(entry: ApiServer, resource: str) -> tuple[str, ...]:
+    """What a definition itself says to be stored, as group/versions."""
+    document = entry.get(f"{_CRDS}/{resource}").json()
+    group = document["spec"]["group"]
+    stored = (document.get("status") or {}).get("storedVersions") or []
+    return tuple(f"{group}/{version}" for version in stored)
+
+
+def _sight(metadata: Mapping[str, Any]) -> CrdSight:
+    return CrdSight(
+        resource=metadata["name"],
+        uid=metadata["uid"],
+        generation=int(metadata["generation"]),
+        changed=_last_change(metadata),
+    )
+
+
+def _last_change(metadata: Mapping[str, Any]) -> datetime | None:
+    """When somebody last wrote the specification, as far as its field managers tell."""
+    times = [
+        parse_time(entry.get("time"))
+        for entry in metadata.get("managedFields") or []
+        if not entry.get("subresource")
+    ]
+    return max((time for time in times if time), default=None)

@@ -1,0 +1,145 @@
+# Copyright: (c) 2026, the Lockstep authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# This module_utils is PRIVATE to the lockstep.kubernetes collection: it may change at any time.
+
+"""StorageState and StorageVersionMigration objects, as they lie in the cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide import names
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors import (
+    LockstepError,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.locks import UPGRADE
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.migrations import (
+    IN_TREE,
+    OUT_OF_TREE,
+    MigrationSight,
+    read_migration,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.states import StorageState
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.locks import observe_lock
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
+    ApiServer,
+    ServerFault,
+)
+
+STATES = f"/apis/{OUT_OF_TREE}/v1alpha1/storagestates"
+EVIDENCE_ANNOTATION = "lockstep.kubernetes/evidence"
+_DEFINITION = (
+    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/storagestates.migration.k8s.io"
+)
+
+
+@dataclass(frozen=True)
+class RecordedStates:
+    """All that is recorded of stored versions, and of their migrations."""
+
+    states: Mapping[str, StorageState]
+    migrations: tuple[MigrationSight, ...]
+    # The paths of the migration APIs that are served, by their group.
+    migration_paths: Mapping[str, str]
+    # Whether the definition has room for evidence; one that others installed has not.
+    evidence_in_status: bool
+    # Who upgrades the cluster at this moment; empty if nobody does.
+    upgrading: str = ""
+
+    def migrations_of(self, resource: str) -> tuple[MigrationSight, ...]:
+        """The migrations of one resource, whoever made them."""
+        return tuple(one for one in self.migrations if one.resource == resource)
+
+
+def observe_states(server: ApiServer) -> RecordedStates:
+    """Read all states and migrations; a cluster without StorageState is told how to get it."""
+    evidence_in_status = _has_room_for_evidence(server)
+    paths: dict[str, str] = {}
+    migrations: list[MigrationSight | None] = []
+    for group, path, items in _list_migrations(server):
+        paths[group] = path
+        migrations += [read_migration({"apiVersion": f"{group}/", **item}) for item in items]
+    lock = observe_lock(server, UPGRADE)
+    upgrading = lock.sight.owner if lock.sight and lock.sight.held(lock.now) else ""
+    states = [read_state(item) for item in server.get(STATES).json().get("items") or []]
+    return RecordedStates(
+        states={state.resource: state for state in states},
+        migrations=tuple(one for one in migrations if one is not None),
+        migration_paths=paths,
+        evidence_in_status=evidence_in_status,
+        upgrading=upgrading,
+    )
+
+
+def observe_state(server: ApiServer, resource: str) -> StorageState | None:
+    """Read one state anew, after somebody else has written it."""
+    try:
+        return read_state(server.get(f"{STATES}/{names.storage_state_name(resource)}").json())
+    except ServerFault as fault:
+        if fault.status != 404:
+            raise
+        return None
+
+
+def read_state(item: Mapping[str, Any]) -> StorageState:
+    """One StorageState object."""
+    metadata = item["metadata"]
+    annotation = (metadata.get("annotations") or {}).get(EVIDENCE_ANNOTATION)
+    return StorageState.from_status(
+        resource=names.resource_of_storage_state(metadata["name"]),
+        status=item.get("status"),
+        evidence=_parse(annotation),
+        resource_version=metadata["resourceVersion"],
+        uid=metadata["uid"],
+    )
+
+
+def _has_room_for_evidence(server: ApiServer) -> bool:
+    try:
+        spec = server.get(_DEFINITION).json()["spec"]
+    except ServerFault as fault:
+        if fault.status != 404:
+            raise
+        raise LockstepError(
+            "This cluster has no StorageState API",
+            "The definition storagestates.migration.k8s.io is not there",
+            "Install it with the role lockstep.kubernetes.migrator",
+        ) from fault
+    served = (one for one in spec["versions"] if one["name"] == "v1alpha1")
+    version: Mapping[str, Any] = next(served, {})
+    schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+    status = (schema.get("properties") or {}).get("status") or {}
+    open_ended = any(one.get("x-kubernetes-preserve-unknown-fields") for one in (schema, status))
+    return open_ended or "evidence" in (status.get("properties") or {})
+
+
+def _list_migrations(server: ApiServer) -> Iterator[tuple[str, str, list[Mapping[str, Any]]]]:
+    """Where migrations lie and which there are, in each group: all its versions show the same.
+
+    The list of groups is one for all servers: this one may not have what another release brought.
+    """
+    for group in server.get("/apis").json().get("groups") or []:
+        if group["name"] not in (OUT_OF_TREE, IN_TREE):
+            continue
+        for version in group["versions"]:
+            path = f"{names.api_path(version['groupVersion'])}/storageversionmigrations"
+            try:
+                items = server.get(path).json().get("items") or []
+            except ServerFault as fault:
+                if fault.status != 404:
+                    raise
+            else:
+                yield group["name"], path, items
+                break
+
+
+def _parse(annotation: str | None) -> object:
+    try:
+        return json.loads(annotation) if annotation else None
+    except ValueError:
+        return None

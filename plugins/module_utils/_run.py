@@ -1,0 +1,73 @@
+# Copyright: (c) 2026, the Lockstep authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# This module_utils is PRIVATE to the lockstep.kubernetes collection: it may change at any time.
+
+"""Running a module: what every one shares, whatever it speaks to. It imports as good as nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide import names
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors import (
+    InvalidNameError,
+    LockstepError,
+)
+
+Result = Mapping[str, Any]
+
+
+class NotReached(LockstepError):
+    """A state was waited for and did not come; the last result goes along."""
+
+    def __init__(self, what: str, why: str, remedy: str, *, result: Result) -> None:
+        super().__init__(what, why, remedy)
+        self.result = result
+
+
+def end_module(module: AnsibleModule, work: Callable[[AnsibleModule], Result]) -> None:
+    """Do a module's work and end it: nothing else does."""
+    try:
+        result = work(module)
+    except NotReached as error:
+        module.fail_json(msg=str(error), remedy=error.remedy, **error.result)
+    except LockstepError as error:
+        module.fail_json(msg=str(error), remedy=error.remedy)
+    module.exit_json(**result)
+
+
+def tell(line: str) -> None:
+    """Report progress to the action plugin, if it listens."""
+    path = os.environ.get("LOCKSTEP_PROGRESS_FILE")
+    if path:
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
+
+
+def check_patterns(patterns: Iterable[str]) -> None:
+    """Refuse patterns in the option resources that can't choose any."""
+    for pattern in patterns:
+        try:
+            names.select_resources(resources=(), patterns=[pattern])
+        except InvalidNameError as error:
+            what = f"The option resources holds {pattern!r}"
+            raise LockstepError(what, error.why, error.remedy) from error
+
+
+def check_positive(params: Mapping[str, Any], *options: str) -> None:
+    """Refuse numbers that must be above 0 and are not."""
+    for option in options:
+        value = params.get(option)
+        if value is not None and value <= 0:
+            raise LockstepError(
+                f"The option {option} is {value:g}",
+                "It must be a number above 0",
+                "Correct it, or leave it out",
+            )

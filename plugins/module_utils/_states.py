@@ -1,0 +1,219 @@
+# Copyright: (c) 2026, the Lockstep authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# This module_utils is PRIVATE to the lockstep.kubernetes collection: it may change at any time.
+
+"""The state modules, put together: look, judge, record, and tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.passes import (
+    DecideResource,
+    Recorded,
+    record,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.states import delete_state
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide import names
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.agreement import (
+    check_formula,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.audited import read_audit
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.hashes import hash_of
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.passes import (
+    PassRules,
+    decide_pass,
+    recordable,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.reasons import plural
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.settling import Look
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.states import (
+    StorageState,
+    Transition,
+    decide_reset,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import (
+    entry_server,
+    look,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.crds import (
+    observe_stored_versions,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
+    Access,
+    read_access,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.states import (
+    RecordedStates,
+    observe_states,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._present import unheard_of
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._present_states import (
+    present_recorded,
+    present_states,
+    present_states_absent,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._run import (
+    NotReached,
+    Result,
+    check_positive,
+)
+
+
+def change_states(module: AnsibleModule) -> Result:
+    """What storage_state does."""
+    params = module.params
+    check_positive(params, "stale_after")
+    access = read_access(module)
+    if params["state"] == "absent":
+        return _delete(module)
+    # Before the look: what has finished by then has finished under the servers that are looked at.
+    known = _known(module)
+    seen = look(module, access)
+    resources = recordable(seen, params["resources"])
+    if params["state"] == "reset":
+        done = _record(module, access, seen, known, _resetting(seen))
+        return present_recorded(done, look=seen, known=known, rules=_rules(params))
+    done = _record(module, access, seen, known, _passing(module, seen, known, resources))
+    result = present_recorded(
+        done,
+        look=seen,
+        known=known,
+        rules=_rules(params),
+        heartbeat_counts=params["heartbeat_counts_as_change"],
+    )
+    if params["state"] == "migrated":
+        _require_migrated(done, seen, result)
+    return result
+
+
+def tell_states(module: AnsibleModule) -> Result:
+    """What storage_state_info does."""
+    check_positive(module.params, "stale_after")
+    seen = look(module, read_access(module))
+    known = _known(module)
+    window = timedelta(seconds=module.params["stale_after"])
+    resources = recordable(seen, module.params["resources"])
+    # Also what nobody serves any more: it may still be stored.
+    recorded = names.select_resources(resources=known.states, patterns=module.params["resources"])
+    chosen = sorted({*resources, *recorded})
+    settle = timedelta(seconds=module.params["settle"])
+    return present_states(seen, known, resources=chosen, window=window, settle=settle)
+
+
+def _known(module: AnsibleModule) -> RecordedStates:
+    with entry_server(module, what="The StorageStates can't be read") as server:
+        return observe_states(server)
+
+
+def _rules(params: Mapping[str, Any]) -> PassRules:
+    return PassRules(
+        window=timedelta(seconds=params["stale_after"]),
+        on_unseen_change=params["on_unseen_change"],
+        encryption=params["encryption_generation"],
+        settle=timedelta(seconds=params["settle"]),
+    )
+
+
+def _record(
+    module: AnsibleModule,
+    access: Access,
+    seen: Look,
+    known: RecordedStates,
+    decide: DecideResource,
+) -> list[Recorded]:
+    return record(
+        access,
+        look=seen,
+        settle=_rules(module.params).settle,
+        resources=recordable(seen, module.params["resources"]),
+        known=known,
+        decide=decide,
+        timeout=module.params["timeout"],
+        dry_run=module.check_mode,
+    )
+
+
+def _passing(
+    module: AnsibleModule, seen: Look, known: RecordedStates, resources: Sequence[str]
+) -> DecideResource:
+    rules = _rules(module.params)
+    audit = read_audit(module.params["audit"], module.params["audited_after"])
+    formula_holds = audit is not None and check_formula(seen.sight).holds
+    crd_hashes = _crd_hashes(module, seen, known, resources)
+
+    def decide(resource: str, state: StorageState | None, migrations: Any) -> Transition:
+        return decide_pass(
+            look=seen,
+            resource=resource,
+            state=state,
+            migrations=migrations,
+            rules=rules,
+            crd_hashes=crd_hashes.get(resource, ()),
+            audit=audit,
+            formula_holds=formula_holds,
+        )
+
+    return decide
+
+
+def _resetting(seen: Look) -> DecideResource:
+    def decide(resource: str, state: StorageState | None, migrations: Any) -> Transition:
+        if state is None:
+            return Transition("same")
+        return decide_reset(state=state, now=seen.sight.now, migrations=migrations)
+
+    return decide
+
+
+def _crd_hashes(
+    module: AnsibleModule, seen: Look, known: RecordedStates, resources: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    """What definitions that changed since the last look say to be stored, as hashes (R3)."""
+    changed = []
+    for name in resources:
+        crd, state = seen.sight.crds.get(name), known.states.get(name)
+        epoch = state.evidence.epoch if state else None
+        if crd and epoch and (crd.uid, crd.generation) != (epoch.crd_uid, epoch.crd_generation):
+            changed.append(name)
+    if not changed:
+        return {}
+    with entry_server(module, what="A CustomResourceDefinition can't be read") as server:
+        return {
+            name: tuple(
+                hash_of(group_version=version, kind=seen.agreements[name].kind)
+                for version in observe_stored_versions(server, name)
+            )
+            for name in changed
+        }
+
+
+def _require_migrated(done: Sequence[Recorded], seen: Look, result: Result) -> None:
+    short = [one for one in done if one.after is None or not one.after.migrated]
+    unheard = unheard_of(seen)
+    if short or unheard:
+        notes = [note for one in short for note in (*one.transition.notes, one.why)]
+        count, total = len(short) + len(unheard), len(done) + len(unheard)
+        raise NotReached(
+            f"{count} of {plural(total, 'resource')} may not be stored in their current version",
+            " ".join(str(note) for note in (*unheard, *notes)),
+            "Migrate them, and run the task again",
+            result=result,
+        )
+
+
+def _delete(module: AnsibleModule) -> Result:
+    with entry_server(module, what="The StorageStates can't be deleted") as server:
+        known = observe_states(server)
+        chosen = names.select_resources(resources=known.states, patterns=module.params["resources"])
+        deleted = []
+        for name in chosen:
+            if module.check_mode or delete_state(server, known.states[name]):
+                deleted.append(name)
+    return present_states_absent(deleted, known)

@@ -1,0 +1,144 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, the Lockstep authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: lock
+short_description: Hold a lock that all runs against a cluster respect
+version_added: 0.1.0
+author:
+  - The Lockstep authors (@lockstep)
+description:
+  - Keeps two runs from doing the same work at once. The lock is a Lease in the namespace
+    C(kube-system), with an owner and an expiry, so that it outlives neither a crash nor a lost
+    control node for long.
+  - Times are the API server's own.
+options:
+  name:
+    description:
+      - Which lock, such as V(upgrade) or V(trigger).
+    type: str
+    required: true
+  state:
+    description:
+      - V(held) takes the lock, or renews it where O(owner) holds it already. It fails where
+        somebody else does.
+      - V(released) gives it back. A lock of somebody else is left alone.
+    type: str
+    choices: [held, released]
+    default: held
+  owner:
+    description:
+      - Who holds it, in words that tell another operator whom to ask. It must be the same in the
+        task that releases it.
+    type: str
+    required: true
+  seconds:
+    description:
+      - After how many seconds the lock expires unless it is renewed.
+    type: int
+    default: 900
+  take_over:
+    description:
+      - Take the lock although somebody else holds it. Do this only when you know that the other run
+        is dead.
+    type: bool
+    default: false
+  if_held:
+    description:
+      - What to do where somebody else holds the lock. V(fail) fails; V(tell) only says so in
+        RV(held).
+    type: str
+    choices: [fail, tell]
+    default: fail
+  timeout:
+    description:
+      - Seconds in which the API server must have answered.
+    type: float
+    default: 10.0
+  tls_server_name:
+    description:
+      - The name to verify in the server's certificate, where it does not hold the address that the
+        server is reached at.
+    type: str
+extends_documentation_fragment:
+  - lockstep.kubernetes._observing.attributes
+  - kubernetes.core.k8s_auth_options
+attributes:
+  diff_mode:
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Keep other runs out while this one works
+  lockstep.kubernetes.lock:
+    name: upgrade
+    owner: "{{ lookup('ansible.builtin.env', 'USER') }} from {{ inventory_hostname }}"
+    seconds: 3600
+
+- name: Let others in again
+  lockstep.kubernetes.lock:
+    name: upgrade
+    owner: "{{ lookup('ansible.builtin.env', 'USER') }} from {{ inventory_hostname }}"
+    state: released
+"""
+
+RETURN = r"""
+held:
+  description: Whether O(owner) holds the lock now.
+  returned: always
+  type: bool
+  sample: true
+owner:
+  description: Who holds the lock now; empty if nobody does.
+  returned: always
+  type: str
+  sample: alice from control-1
+"""
+
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.locks import hold, release
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import (
+    entry_server,
+    run_module,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._present import present_lock
+
+
+def work(module):
+    params, dry_run = module.params, module.check_mode
+    lock, owner = params["name"], params["owner"]
+    with entry_server(module, what=f"The lock {lock} can't be changed") as server:
+        if params["state"] == "released":
+            change = release(server, lock=lock, owner=owner, dry_run=dry_run)
+        else:
+            change = hold(
+                server,
+                lock=lock,
+                owner=owner,
+                seconds=params["seconds"],
+                take_over=params["take_over"],
+                must=params["if_held"] == "fail",
+                dry_run=dry_run,
+            )
+    return present_lock(change, owner=owner)
+
+
+def main():
+    run_module(
+        work,
+        arguments={
+            "name": {"type": "str", "required": True},
+            "state": {"type": "str", "choices": ["held", "released"], "default": "held"},
+            "owner": {"type": "str", "required": True},
+            "seconds": {"type": "int", "default": 900},
+            "take_over": {"type": "bool", "default": False},
+            "if_held": {"type": "str", "choices": ["fail", "tell"], "default": "fail"},
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,375 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, the Lockstep authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: storage_audit
+short_description: Count in which versions and by which keys objects are stored in etcd
+version_added: 0.1.0
+author:
+  - The Lockstep authors (@lockstep)
+description:
+  - Reads etcd itself and counts, for each resource, the versions that its objects are stored in
+    and the keys that they are encrypted by. No API shows this, since API servers convert what they
+    read.
+  - Only the envelope around each object is looked at. Values are never returned, logged or kept,
+    and memory stays the same however large the store is.
+  - Only reads. One linearizable read gives the revision that everything is then read at.
+options:
+  endpoints:
+    description:
+      - The client addresses of etcd's members, each as V(https://HOST:2379).
+      - The first that answers is read, and the others only if it stops answering. Name members of
+        one cluster only.
+      - Needed unless O(manifest) is given.
+    type: list
+    elements: str
+    default: []
+  ca_cert:
+    description:
+      - The file with the CA of etcd's certificates, which is not the cluster's.
+      - Certificates are always verified; without this, against what the host trusts.
+    type: path
+  client_cert:
+    description:
+      - The file with a client certificate that etcd accepts.
+    type: path
+  client_key:
+    description:
+      - The file with the key of O(client_cert), without a password.
+    type: path
+  tls_server_name:
+    description:
+      - The name to verify in etcd's certificate, where it does not hold the address that etcd is
+        reached at.
+    type: str
+  manifest:
+    description:
+      - The static pod manifest of an API server, such as
+        V(/etc/kubernetes/manifests/kube-apiserver.yaml) where kubeadm was used.
+      - O(endpoints), O(ca_cert), O(client_cert), O(client_key) and O(etcd_prefix) are taken from
+        its flags unless they are given.
+    type: path
+  etcd_prefix:
+    description:
+      - What all keys of the API servers begin with, their C(--etcd-prefix). The default is the
+        manifest's, else V(/registry).
+    type: str
+  resources:
+    description:
+      - Which resources to look at, such as V(deployments.apps), V(pods) or V(*.example.com). Only
+        their keys are read.
+      - A pattern without a dot means the core group; V(*) means all, with the keys that belong to
+        no resource.
+    type: list
+    elements: str
+    default: ["*"]
+  since:
+    description:
+      - The result of an earlier audit, or RV(since) of it. Only what was written since is read.
+      - Versions and encryption keys are then complete as ever, but counts are upper bounds. See
+        RV(incremental).
+      - Where it can't be used, since a backup was restored in between or O(resources) differs,
+        everything is read, and RV(notes) says why.
+    type: raw
+  transport:
+    description:
+      - How to speak to etcd. V(grpc) is several times as fast and needs the Python package grpcio;
+        V(gateway) is etcd's own JSON gateway and needs nothing. V(auto) takes the first that works.
+    type: str
+    choices: [auto, grpc, gateway]
+    default: auto
+  page_size:
+    description:
+      - How many keys to ask for at once, at most. Pages of large objects are made smaller.
+    type: int
+    default: 5000
+  timeout:
+    description:
+      - Seconds in which etcd must have answered each request.
+    type: float
+    default: 30.0
+attributes:
+  check_mode:
+    description: Can run in check mode and tell what it would do, without doing it.
+    support: full
+  diff_mode:
+    description: Shows what would be or was changed.
+    support: none
+requirements:
+  - grpcio, optional, for speed and where etcd has no JSON gateway
+notes:
+  - Run it where etcd's certificates are, most often on a control-plane host, as a user who may read
+    them.
+  - What is encrypted hides its version, which is V(Unknown) then. The encryption key that it was
+    written with is known.
+  - C(ranges), C(masterleases) and C(peerserverleases) are kept by API servers for themselves, and
+    are in RV(internal).
+seealso:
+  - module: lockstep.kubernetes.discovery_hash
+  - module: lockstep.kubernetes.storage_version_info
+"""
+
+EXAMPLES = r"""
+- name: Count what is stored, on a host that kubeadm has set up
+  lockstep.kubernetes.storage_audit:
+    manifest: /etc/kubernetes/manifests/kube-apiserver.yaml
+  become: true
+  register: stored
+
+- name: Say what is stored in more than one version
+  ansible.builtin.debug:
+    msg: "{{ stored.summary }}"
+
+- name: Look again later, at what was written since
+  lockstep.kubernetes.storage_audit:
+    manifest: /etc/kubernetes/manifests/kube-apiserver.yaml
+    since: "{{ stored.since }}"
+  become: true
+
+- name: See whether an encryption key is still needed
+  lockstep.kubernetes.storage_audit:
+    endpoints:
+      - https://10.0.0.11:2379
+      - https://10.0.0.12:2379
+    ca_cert: /etc/etcd/pki/ca.crt
+    client_cert: /etc/etcd/pki/client.crt
+    client_key: /etc/etcd/pki/client.key
+    resources:
+      - secrets
+  register: stored
+  failed_when: "'aescbc:v1:old-key' in stored.resources.secrets.encryption"
+"""
+
+RETURN = r"""
+verdict:
+  description:
+    - The worst that was found. V(undecodable), keys that nobody can decode; V(unknown), encrypted
+      objects or keys of no known resource; V(mixed), resources stored in more than one version;
+      V(uniform), none of these.
+  returned: success
+  type: str
+  sample: mixed
+summary:
+  description: The verdict for people, a line for each thing that matters, with what to do.
+  returned: success
+  type: list
+  elements: str
+  sample:
+    - "mixed: 62 resources, 5210 keys, 7.9 MB at revision 48211."
+    - "  widgets.example.com: 310 in example.com/v1, 12 in example.com/v2."
+    - "To do: migrate what is stored in several versions once all servers agree."
+notes:
+  description: What is worth knowing about how the counts came about.
+  returned: success
+  type: list
+  elements: str
+  sample: []
+resources:
+  description: What was counted, by resource. A resource without keys is not in it.
+  returned: success
+  type: dict
+  contains:
+    keys:
+      description: How many objects are stored.
+      type: int
+    bytes:
+      description: How many bytes their values have.
+      type: int
+    versions:
+      description: How many objects are stored in each group/version. V(Unknown) is what is
+        encrypted.
+      type: dict
+    kinds:
+      description: The kinds that the objects name.
+      type: list
+      elements: str
+    encryption:
+      description: How many objects are encrypted by each key, as V(PROVIDER:VERSION:KEY), with
+        KMS v2 followed by the id of the key; V(identity) is what is not encrypted.
+      type: dict
+    undecodable_keys:
+      description: How many keys hold what nobody can decode.
+      type: int
+    undecodable:
+      description: The first 20 of them by name, each with the reason.
+      type: list
+      elements: dict
+    shared_with:
+      description: Resources of other groups that are these same objects.
+      type: list
+      elements: str
+  sample:
+    deployments.apps:
+      keys: 42
+      bytes: 91830
+      versions: {apps/v1: 41, extensions/v1beta1: 1}
+      kinds: [Deployment]
+      encryption: {identity: 42}
+      undecodable_keys: 0
+      undecodable: []
+      shared_with: []
+    secrets:
+      keys: 31
+      bytes: 40022
+      versions: {Unknown: 30}
+      kinds: []
+      encryption: {"aescbc:v1:key1": 28, "aescbc:v1:key2": 2}
+      undecodable_keys: 1
+      undecodable:
+        - {key: /registry/secrets/default/broken, why: it is truncated}
+      shared_with: []
+internal:
+  description: The same for what API servers keep for themselves.
+  returned: success
+  type: dict
+  sample: {}
+unmapped:
+  description: The same for directories below the prefix that belong to no known resource. An
+    aggregated API server may keep its own there; audit it with its own O(etcd_prefix).
+  returned: success
+  type: dict
+  sample: {}
+elsewhere:
+  description: Resources that the manifest says are kept in another etcd, which was not read.
+  returned: success
+  type: list
+  elements: str
+  sample: [events]
+audited:
+  description: The patterns of O(resources). Of what they choose, all that is stored was counted.
+  returned: success
+  type: list
+  elements: str
+  sample: ["*"]
+unmatched:
+  description: Patterns in O(resources) that no stored object matched.
+  returned: success
+  type: list
+  elements: str
+  sample: []
+totals:
+  description: All counts added up. C(stored_keys) is the number of keys that etcd counts now,
+    C(read_keys) how many were looked at this time.
+  returned: success
+  type: dict
+  sample:
+    keys: 5210
+    bytes: 7912003
+    resources: 62
+    encrypted_keys: 0
+    undecodable_keys: 0
+    internal_keys: 4
+    unmapped_keys: 0
+    stored_keys: 5210
+    read_keys: 5210
+revision:
+  description: etcd's revision that was read. What was written later may not be counted.
+  returned: success
+  type: int
+  sample: 48211
+later_revisions:
+  description: Revisions that the rest was read at, where etcd was compacted while it was read.
+  returned: success
+  type: list
+  elements: int
+  sample: []
+incremental:
+  description: Whether only what was written since an earlier audit was read. Counts are upper
+    bounds then, since what was written again is counted twice, and what was deleted still is.
+  returned: success
+  type: bool
+  sample: false
+since:
+  description: What a later audit needs to know of this one, for O(since).
+  returned: success
+  type: str
+  sample: eNqrVkrOz8lPVrJSMjQyVqoFACfZBGk=
+seconds:
+  description: How long reading took.
+  returned: success
+  type: float
+  sample: 1.31
+cluster_id:
+  description: The id of the etcd cluster, in hexadecimal.
+  returned: success
+  type: str
+  sample: 6571fb7574e87dba
+endpoint:
+  description: The member that was read.
+  returned: success
+  type: str
+  sample: https://127.0.0.1:2379
+etcd_version:
+  description: Its version; empty where it does not tell.
+  returned: success
+  type: str
+  sample: 3.6.16
+transport:
+  description: V(grpc) or V(gateway).
+  returned: success
+  type: str
+  sample: grpc
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.audit import (
+    earlier_state,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.store import (
+    audit_store,
+    read_options,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._run import (
+    check_patterns,
+    check_positive,
+    end_module,
+    tell,
+)
+
+
+def audit(module):
+    params = module.params
+    check_patterns(params["resources"])
+    check_positive(params, "timeout", "page_size")
+    seen = audit_store(
+        read_options(params),
+        patterns=params["resources"],
+        page_size=params["page_size"],
+        since=earlier_state(params["since"]),
+        tell=tell,
+    )
+    return {"changed": False, **seen.to_dict()}
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "endpoints": {"type": "list", "elements": "str", "default": []},
+            "ca_cert": {"type": "path"},
+            "client_cert": {"type": "path"},
+            "client_key": {"type": "path", "no_log": False},
+            "tls_server_name": {"type": "str"},
+            "manifest": {"type": "path"},
+            "etcd_prefix": {"type": "str"},
+            "resources": {"type": "list", "elements": "str", "default": ["*"]},
+            "since": {"type": "raw"},
+            "transport": {
+                "type": "str",
+                "choices": ["auto", "grpc", "gateway"],
+                "default": "auto",
+            },
+            "page_size": {"type": "int", "default": 5000},
+            "timeout": {"type": "float", "default": 30.0},
+        },
+        supports_check_mode=True,
+    )
+    end_module(module, audit)
+
+
+if __name__ == "__main__":
+    main()

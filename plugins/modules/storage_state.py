@@ -1,0 +1,237 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, the Lockstep authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: storage_state
+short_description: Keep record of which versions of each resource may be stored
+version_added: 0.1.0
+author:
+  - The Lockstep authors (@lockstep)
+description:
+  - Looks at every API server and records, in one StorageState object for each resource, in which
+    versions its objects may be stored. That record tells later whether another release can read
+    all of them.
+  - What may be stored only ever grows by looking. It shrinks by a migration during which nothing
+    changed, or by an audit of etcd. Where something may have gone unseen, V(Unknown) is recorded,
+    and V(Unknown) is never safe.
+  - One pass covers all resources. It is safe to run at any time, and by several at once.
+options:
+  state:
+    description:
+      - V(observed) records what was seen, with a heartbeat, takes back migrations that have become
+        pointless, records those that have finished, and returns which are due.
+      - V(migrated) does the same, and fails unless every chosen resource is then stored in its
+        current version alone.
+      - V(reset) takes the chosen resources back to V(Unknown). Do this where servers were changed
+        twice between two looks.
+      - V(absent) deletes the record of the chosen resources.
+    type: str
+    choices: [observed, migrated, reset, absent]
+    default: observed
+  stale_after:
+    description:
+      - Seconds after which a record that nobody has confirmed counts as V(Unknown).
+      - Looks must be less than half of it apart.
+    type: float
+    default: 600.0
+  on_unseen_change:
+    description:
+      - What to make of servers that were changed between two looks, while the hash is the same.
+      - V(keep) keeps the record, notes what changed, and leaves it to an audit to find out more.
+      - V(unknown) records V(Unknown), so that the resource is migrated again.
+    type: str
+    choices: [keep, unknown]
+    default: keep
+  encryption_generation:
+    description:
+      - A name for the encryption keys in use, such as that of the write key. Hashes do not show
+        them; if this value changes, so has what is stored.
+    type: str
+    default: ""
+  audit:
+    description:
+      - The result of M(lockstep.kubernetes.storage_audit). What it found in etcd replaces what was
+        assumed, if nothing changed since O(audited_after).
+    type: dict
+  audited_after:
+    description:
+      - The result of M(lockstep.kubernetes.discovery_hash) that was taken before the audit.
+    type: dict
+  settle:
+    description:
+      - Seconds that API servers may take to follow a CustomResourceDefinition that was changed.
+        Until then no migration of its resource is asked for, and none counts.
+    type: float
+    default: 60.0
+  heartbeat_counts_as_change:
+    description:
+      - Whether a pass that only moved heartbeats reports C(changed).
+    type: bool
+    default: false
+extends_documentation_fragment:
+  - lockstep.kubernetes._observing
+  - lockstep.kubernetes._observing.resources
+  - lockstep.kubernetes._observing.attributes
+  - kubernetes.core.k8s_auth_options
+attributes:
+  diff_mode:
+    support: full
+notes:
+  - Resources of aggregated APIs are recorded only where O(resources) names them.
+seealso:
+  - module: lockstep.kubernetes.storage_state_info
+  - module: lockstep.kubernetes.storage_audit
+  - module: lockstep.kubernetes.storage_migration
+"""
+
+EXAMPLES = r"""
+- name: Record what every server stores, and learn what is due
+  lockstep.kubernetes.storage_state:
+    state: observed
+  register: pass
+
+- name: Know before the audit who the servers are
+  lockstep.kubernetes.discovery_hash:
+  register: before
+
+- name: Read what is stored
+  lockstep.kubernetes.storage_audit:
+    manifest: /etc/kubernetes/manifests/kube-apiserver.yaml
+  register: audit
+  delegate_to: cp-1.example.com
+  become: true
+
+- name: Turn Unknown into truth
+  lockstep.kubernetes.storage_state:
+    state: observed
+    audit: "{{ audit }}"
+    audited_after: "{{ before }}"
+
+- name: Begin anew after two changes in quick succession
+  lockstep.kubernetes.storage_state:
+    state: reset
+    resources: ["*.example.com"]
+"""
+
+RETURN = r"""
+summary:
+  description: What came of it for people, a line for each thing that matters.
+  returned: always
+  type: list
+  elements: str
+  sample: ["59 resources: 58 current, 1 mixed, 0 Unknown."]
+states:
+  description: The record of each chosen resource, by name.
+  returned: always
+  type: dict
+  contains:
+    persisted:
+      description: The hashes of all versions that may be stored.
+      type: list
+      elements: str
+    persisted_versions:
+      description: The same as group/versions, where they could be explained.
+      type: list
+      elements: str
+    current:
+      description: The hash of what the servers write, V(Unknown) while they do not agree.
+      type: str
+    current_version:
+      description: The same as a group/version.
+      type: str
+    migrated:
+      description: Whether all that is stored is in the current version.
+      type: bool
+    stale:
+      description: Whether nobody has looked for too long, so that all of it counts as Unknown.
+      type: bool
+    heartbeat:
+      description: When it was last confirmed.
+      type: str
+    evidence:
+      description: Why it is believed (V(assumed), V(observed), V(migrated), V(crd) or V(etcd)),
+        since when, at which etcd revision, and what changed between two looks.
+      type: dict
+    change:
+      description: What this pass made of it.
+      type: str
+  sample:
+    deployments.apps:
+      persisted: ["8aSe+NMegvE="]
+      persisted_versions: [apps/v1]
+      current: "8aSe+NMegvE="
+      current_version: apps/v1
+      migrated: true
+      stale: false
+      heartbeat: "2026-11-16T04:02:17Z"
+      evidence: {source: migrated, time: "2026-11-16T03:58:01Z", revision: 0, unseen: []}
+      change: same
+due:
+  description: Resources that should be migrated now.
+  returned: always
+  type: list
+  elements: str
+  sample: [resourceclaims.resource.k8s.io]
+superseded:
+  description: Migrations that were deleted, or would be in check mode.
+  returned: always
+  type: list
+  elements: str
+  sample: []
+heartbeats:
+  description: Number of records of which only the heartbeat moved.
+  returned: always
+  type: int
+  sample: 58
+paused:
+  description: Who is upgrading the cluster at this moment, so that nothing should be migrated;
+    empty if nobody is.
+  returned: always
+  type: str
+  sample: ""
+notes:
+  description: What is worth knowing, each with what to do.
+  returned: always
+  type: list
+  elements: str
+  sample: []
+"""
+
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import (
+    OBSERVING_ARG_SPEC,
+    run_module,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._states import change_states
+
+
+def main():
+    run_module(
+        change_states,
+        arguments={
+            **OBSERVING_ARG_SPEC,
+            "state": {
+                "type": "str",
+                "choices": ["observed", "migrated", "reset", "absent"],
+                "default": "observed",
+            },
+            "stale_after": {"type": "float", "default": 600.0},
+            "on_unseen_change": {
+                "type": "str",
+                "choices": ["keep", "unknown"],
+                "default": "keep",
+            },
+            "encryption_generation": {"type": "str", "default": "", "no_log": False},
+            "audit": {"type": "dict"},
+            "audited_after": {"type": "dict"},
+            "settle": {"type": "float", "default": 60.0},
+            "heartbeat_counts_as_change": {"type": "bool", "default": False},
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()

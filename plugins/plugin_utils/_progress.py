@@ -1,0 +1,53 @@
+# Copyright: (c) 2026, the Lockstep authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# This plugin_utils is PRIVATE to the lockstep.kubernetes collection: it may change at any time.
+
+"""Shows on the control node, line by line and live, what a long-running module reports."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from typing import Any
+
+from ansible.utils.display import Display
+from ansible_collections.kubernetes.core.plugins.action.k8s_info import (
+    ActionModule as KubernetesActionModule,
+)
+
+_PROGRESS_FILE = "LOCKSTEP_PROGRESS_FILE"
+_POLL_SECONDS = 0.5
+
+
+class ProgressActionModule(KubernetesActionModule):
+    """Runs the module once, and follows the file that it appends its progress to."""
+
+    def run(self, tmp: Any = None, task_vars: Any = None) -> Any:
+        # The module runs as a child of this process only with a local connection.
+        if self._connection.transport != "local" or self._task.no_log:
+            return super().run(tmp, task_vars)
+        with tempfile.NamedTemporaryFile("r", prefix="lockstep-progress-") as file:
+            os.environ[_PROGRESS_FILE] = file.name
+            done = threading.Event()
+            thread = threading.Thread(target=_follow, args=(file, done), daemon=True)
+            thread.start()
+            try:
+                return super().run(tmp, task_vars)
+            finally:
+                done.set()
+                thread.join()
+                del os.environ[_PROGRESS_FILE]
+
+
+def _follow(file: Any, done: threading.Event) -> None:
+    display = Display()
+    while True:
+        finished = done.wait(_POLL_SECONDS)
+        for line in file:
+            # On stdout it would break the JSON callback.
+            display.display(f"  {line.rstrip()}", stderr=True)
+        if finished:
+            return

@@ -1,0 +1,1 @@
+"""Measures speed as ratios within one run, against what users would pick instead."""

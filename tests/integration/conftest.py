@@ -1,0 +1,64 @@
+"""Control planes that several tests share, since none of them disturbs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from lab.control_plane import ControlPlane, PrivateNetwork, ServerSpec, control_plane
+from lab.fixtures import network, pytest_runtest_makereport, start
+from lab.processes import Process
+from lab.recorder import Recorder
+
+__all__ = ["network", "pytest_runtest_makereport", "start"]
+
+
+@pytest.fixture(scope="session")
+def three_servers(network: PrivateNetwork) -> Iterator[ControlPlane]:
+    """Three servers of one release that agree. Leave them as they are."""
+    spec = ServerSpec().with_storage_version_api()
+    with control_plane(spec, spec, spec, network=network) as plane:
+        yield plane
+
+
+@pytest.fixture(scope="session")
+def disagreement(network: PrivateNetwork) -> Iterator[ControlPlane]:
+    """Three servers, the third of which emulates 1.34. Leave them as they are."""
+    spec = ServerSpec().with_storage_version_api()
+    with control_plane(
+        spec, spec, replace(spec, emulated_version="1.34"), network=network
+    ) as plane:
+        yield plane
+
+
+@pytest.fixture(scope="session")
+def two_servers(network: PrivateNetwork) -> Iterator[ControlPlane]:
+    """Two servers that agree, without the StorageVersion API. Put right what you disturb."""
+    with control_plane(ServerSpec(), ServerSpec(), network=network) as plane:
+        yield plane
+
+
+@pytest.fixture(scope="session")
+def recorded_server(network: PrivateNetwork) -> Iterator[Recorder]:
+    """One server with our definitions. Use `recorder`, which begins with nothing recorded."""
+    with control_plane(ServerSpec(), network=network) as plane:
+        recorder = Recorder(plane)
+        recorder.install()
+        yield recorder
+
+
+@pytest.fixture
+def recorder(recorded_server: Recorder) -> Recorder:
+    """One server with our definitions, of which nothing is recorded yet."""
+    recorded_server.forget()
+    return recorded_server
+
+
+@pytest.fixture
+def migrator(recorder: Recorder) -> Iterator[Process]:
+    """The real migrator at work on it."""
+    process = recorder.plane.start_migrator("--kube-api-qps=200", "--kube-api-burst=500")
+    yield process
+    process.stop()

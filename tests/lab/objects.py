@@ -1,0 +1,34 @@
+"""Objects that tests create, as the API takes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+def crd(
+    plural: str, group: str, *, storage: str, served: tuple[str, ...] = ("v1", "v2")
+) -> dict[str, Any]:
+    """A definition with the versions v1 and v2, one of which is stored, and any of which served."""
+    kind = plural.removesuffix("s").capitalize()
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Cluster",
+            "names": {"plural": plural, "singular": kind.lower(), "kind": kind},
+            "versions": [
+                {
+                    "name": version,
+                    "served": version in served,
+                    "storage": version == storage,
+                    "schema": {"openAPIV3Schema": schema},
+                }
+                for version in ("v1", "v2")
+            ],
+        },
+    }

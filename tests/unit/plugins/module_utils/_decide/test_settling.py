@@ -1,0 +1,106 @@
+# Copyright: (c) 2026, the Lockstep authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""When agreement has held still for long enough."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.agreement import (
+    decide_agreement,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.membership import (
+    decide_membership,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.observations import (
+    CrdSight,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.settling import (
+    Look,
+    Settler,
+)
+from ansible_collections.lockstep.kubernetes.tests.unit.sights import (
+    NOW,
+    lease,
+    three_servers,
+)
+
+WIDGETS = "widgets.example.com"
+
+
+def look(*encodings: str, generation: int = 1, changed: float = 3600, holder: str = "") -> Look:
+    """A look at two servers that write these encodings of a custom resource."""
+    crd = CrdSight(WIDGETS, "uid", generation, changed=NOW - timedelta(seconds=changed))
+    leases = [lease(host, holder=holder) for host in "ab"]
+    sight = three_servers(WIDGETS, *encodings, leases=leases, crds={WIDGETS: crd})
+    membership = decide_membership(sight)
+    return Look(sight, membership, decide_agreement(sight=sight, membership=membership))
+
+
+AGREED = ("example.com/v1", "example.com/v1")
+DIFFERING = ("example.com/v1", "example.com/v2")
+
+
+def test_agreement_seen_once_has_not_settled():
+    settling = Settler(seconds=None).take(look(*AGREED), at=100)
+    assert not settling.done
+
+
+def test_agreement_that_held_still_for_the_window_has_settled():
+    settler = Settler(seconds=None)
+    settler.take(look(*AGREED), at=100)
+    assert not settler.take(look(*AGREED), at=109).done
+    assert settler.take(look(*AGREED), at=110).done
+
+
+def test_without_a_window_the_first_agreement_counts():
+    assert Settler(seconds=0).take(look(*AGREED), at=100).done
+
+
+@pytest.mark.parametrize(
+    "disturbance",
+    [
+        pytest.param(look(*DIFFERING), id="disagreement"),
+        pytest.param(look("example.com/v2", "example.com/v2"), id="another version"),
+        pytest.param(look(*AGREED, holder="restarted"), id="a restart"),
+        pytest.param(look(*AGREED, generation=2), id="another definition"),
+    ],
+)
+def test_the_window_begins_anew_after(disturbance):
+    settler = Settler(seconds=10)
+    settler.take(look(*AGREED), at=100)
+    settler.take(disturbance, at=105)
+    assert not settler.take(look(*AGREED), at=112).done
+
+
+def test_a_look_that_failed_begins_the_window_anew():
+    settler = Settler(seconds=10)
+    settler.take(look(*AGREED), at=100)
+    settler.lose()
+    assert not settler.take(look(*AGREED), at=112).done
+
+
+def test_a_definition_that_moved_during_the_wait_needs_a_minute():
+    settler = Settler(seconds=None)
+    settler.take(look(*AGREED), at=100)
+    settling = settler.take(look(*AGREED, generation=2), at=105)
+    assert settling.needed == 60
+
+
+def test_a_definition_that_moved_just_before_needs_a_minute():
+    assert Settler(seconds=None).take(look(*AGREED, changed=20), at=100).needed == 60
+
+
+def test_a_given_window_outranks_the_default():
+    assert Settler(seconds=5).take(look(*AGREED, changed=20), at=100).needed == 5
+
+
+def test_r8_a_resource_that_no_server_knows_is_never_agreed_on():
+    seen = look(*AGREED)
+    assert seen.agreed
+    assert not replace(seen, unheard_of=("gadgets.example.com",)).agreed
