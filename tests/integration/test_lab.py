@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -426,11 +427,13 @@ def lab(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def free_port() -> int:
-    """The first of ten or so ports in a row that nobody uses here."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return min(int(probe.getsockname()[1]), 60000)
+def free_ports() -> int:
+    """The first of ten ports in a row that nobody uses here."""
+    # Above 32767 any connection may take one of the row at any time.
+    for first in random.sample(range(20000, 32000, 10), 100):
+        if all(can_be_bound(first + number) for number in range(10)):
+            return first
+    raise AssertionError("no ten ports in a row are free")
 
 
 def can_be_bound(port: int) -> bool:
@@ -458,13 +461,13 @@ class Up:
     """A lab that somebody started with `python -m lab up`."""
 
     def __init__(self, name: str) -> None:
-        self.name, self.port = name, free_port()
+        self.name, self.port = name, free_ports()
         command = [sys.executable, "-m", "lab", "up", "--server", binaries.DEFAULT_RELEASE]
         # A session of its own, as a terminal gives: signals go to all of its processes.
         self.process = subprocess.Popen(
             [*command, "--port", str(self.port), "--name", name],
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.STDOUT,
             text=True,
             env=on_the_host(),
             start_new_session=True,
