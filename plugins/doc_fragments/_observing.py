@@ -88,6 +88,45 @@ options:
     type: float
 """
 
+    PASSES = r"""
+options:
+  stale_after:
+    description:
+      - Seconds after which a record that nobody has confirmed counts as V(Unknown).
+      - Looks must be less than half of it apart.
+    type: float
+    default: 600.0
+  on_unseen_change:
+    description:
+      - What to make of servers that were changed between two looks, while the hash is the same.
+      - V(keep) keeps the record, notes what changed, and leaves it to an audit to find out more.
+      - V(unknown) records V(Unknown), so that the resource is migrated again.
+    type: str
+    choices: [keep, unknown]
+    default: keep
+  encryption_generation:
+    description:
+      - A name for the encryption keys in use, such as that of the write key. Hashes do not show
+        them; if this value changes, so has what is stored.
+    type: str
+    default: ""
+  audit:
+    description:
+      - The result of M(lockstep.kubernetes.storage_audit). What it found in etcd replaces what was
+        assumed, if nothing changed since O(audited_after).
+    type: dict
+  audited_after:
+    description:
+      - The result of M(lockstep.kubernetes.discovery_hash) that was taken before the audit.
+    type: dict
+  settle:
+    description:
+      - Seconds that API servers may take to follow a CustomResourceDefinition that was changed.
+        Until then no migration of its resource is asked for, and none counts.
+    type: float
+    default: 60.0
+"""
+
     ATTRIBUTES = r"""
 attributes:
   check_mode:

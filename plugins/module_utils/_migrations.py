@@ -9,20 +9,26 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.migrations import (
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.migrations.objects import (
     create_migration,
     delete_migrations,
     migration_name,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide import names
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.backends import (
+    require_in_tree,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors import (
     LockstepError,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.migrations import (
+    IN_TREE,
     OUT_OF_TREE,
+    Api,
     MigrationKey,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.passes import (
@@ -35,6 +41,15 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.states
     StorageState,
     key_for,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._metrics import (
+    require_prometheus,
+    write_metrics,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._migrating import MigrationTask
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._migration_plans import (
+    Job,
+    Planner,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import (
     entry_server,
     look,
@@ -46,6 +61,11 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.state
     RecordedStates,
     observe_states,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._present_migrations import (
+    Planned,
+    present_outcomes,
+    present_plan,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._run import Result
 
 
@@ -53,15 +73,12 @@ def change_migrations(module: AnsibleModule) -> Result:
     """What storage_migration does."""
     if module.params["state"] == "absent":
         return _delete(module)
+    if module.params["state"] == "succeeded":
+        return _migrate(module)
     seen = look(module, read_access(module))
     with entry_server(module, what="The migrations can't be made") as server:
         known = observe_states(server)
-        if OUT_OF_TREE not in known.migration_paths:
-            raise LockstepError(
-                "This cluster has no place for migrations",
-                "The definition storageversionmigrations.migration.k8s.io is not there",
-                "Install it with the role lockstep.kubernetes.migrator",
-            )
+        api = _place(module.params["backend"], known)
         settle = timedelta(seconds=module.params["settle"])
         keys, skipped = _choose(seen, known, module.params["resources"], settle)
         made = {}
@@ -74,6 +91,7 @@ def change_migrations(module: AnsibleModule) -> Result:
                 key=key,
                 existing=known.migrations_of(resource),
                 paths=known.migration_paths,
+                api=api,
             ):
                 made[resource] = [name]
             else:
@@ -84,6 +102,45 @@ def change_migrations(module: AnsibleModule) -> Result:
         "skipped": skipped,
         "diff": {"before": {}, "after": made},
     }
+
+
+def _place(backend: str, known: RecordedStates) -> Api:
+    """Which of the two APIs takes the migrations: the one whose controller is to run them."""
+    if backend == "in_tree" or (backend == "auto" and IN_TREE in known.migration_paths):
+        require_in_tree(IN_TREE in known.migration_paths)
+        return IN_TREE
+    if OUT_OF_TREE not in known.migration_paths:
+        raise LockstepError(
+            "This cluster has no place for migrations",
+            "The definition storageversionmigrations.migration.k8s.io is not there",
+            "Install it with the role lockstep.kubernetes.migrator",
+        )
+    return OUT_OF_TREE
+
+
+def _migrate(module: AnsibleModule) -> Result:
+    """Migrate what is chosen, and answer when it is done."""
+    task = MigrationTask(module)
+    metrics_file = module.params["metrics_file"]
+    if metrics_file:
+        require_prometheus()
+    if module.check_mode:
+        plan = task.planner.plan()
+        planned = {one.resource: _planned(one, task.planner) for one in plan.jobs}
+        return present_plan(plan.settled, planned)
+    outcomes = task.run()
+    if metrics_file:
+        write_metrics(Path(metrics_file), outcomes)
+    return present_outcomes(outcomes)
+
+
+def _planned(job: Job, planner: Planner) -> Planned:
+    return Planned(
+        backend=job.backend,
+        why=job.why,
+        visited=planner.count(job),
+        rewritten=len(job.only) if job.only is not None else None,
+    )
 
 
 def _choose(

@@ -78,6 +78,16 @@ WAIT_ARG_SPEC: dict[str, dict[str, Any]] = {
     "settle": {"type": "float"},
 }
 
+# How a pass over the StorageStates judges.
+PASS_ARG_SPEC: dict[str, dict[str, Any]] = {
+    "stale_after": {"type": "float", "default": 600.0},
+    "on_unseen_change": {"type": "str", "choices": ["keep", "unknown"], "default": "keep"},
+    "encryption_generation": {"type": "str", "default": "", "no_log": False},
+    "audit": {"type": "dict"},
+    "audited_after": {"type": "dict"},
+    "settle": {"type": "float", "default": 60.0},
+}
+
 # From a look and the patterns of the option resources to a result.
 Present = Callable[[Look, "list[str]"], Result]
 
@@ -113,21 +123,22 @@ def entry_server(module: AnsibleModule, *, what: str) -> Iterator[ApiServer]:
         server.close()
 
 
-def look(module: AnsibleModule, access: Access) -> Look:
+def look(module: AnsibleModule, access: Access, resources: list[str] | None = None) -> Look:
     """One look at the cluster that the module's options describe, and its verdicts."""
     params = module.params
+    patterns = params["resources"] if resources is None else resources
     sight = observe_cluster(
         access,
         servers=normalise_addresses(params["servers"]),
         gone_servers=params["gone_servers"],
         server_count=params["server_count"] or 0,
-        patterns=params["resources"],
+        patterns=patterns,
         timeout=params["timeout"],
     )
     membership = decide_membership(sight)
     agreements = decide_agreement(sight=sight, membership=membership)
     known = (*agreements, *not_persisted(sight))
-    unmatched = names.unmatched_patterns(resources=known, patterns=params["resources"])
+    unmatched = names.unmatched_patterns(resources=known, patterns=patterns)
     unheard_of = tuple(name for name in unmatched if "*" not in name)
     return Look(sight, membership, agreements, unheard_of)
 

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,8 @@ def end_module(module: AnsibleModule, work: Callable[[AnsibleModule], Result]) -
     """Do a module's work and end it: nothing else does."""
     try:
         result = work(module)
+    except KeyboardInterrupt:
+        module.fail_json(msg="Stopped by hand. What was begun goes on when the task is run again.")
     except NotReached as error:
         module.fail_json(msg=str(error), remedy=error.remedy, **error.result)
     except LockstepError as error:
@@ -49,6 +52,27 @@ def tell(line: str) -> None:
     if path:
         with Path(path).open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")
+
+
+class Teller:
+    """Reports progress, if it is wanted: at once, or every few seconds."""
+
+    _SECONDS = 3.0
+
+    def __init__(self, *, wanted: bool) -> None:
+        self._wanted = wanted
+        self._told_at = time.monotonic()
+
+    def now(self, line: str) -> None:
+        """Report this."""
+        self._told_at = time.monotonic()
+        if self._wanted:
+            tell(line)
+
+    def rarely(self, line: Callable[[], str]) -> None:
+        """Report this if nothing was reported for a while."""
+        if time.monotonic() - self._told_at >= self._SECONDS:
+            self.now(line())
 
 
 def check_patterns(patterns: Iterable[str]) -> None:

@@ -78,9 +78,9 @@ def change_states(module: AnsibleModule) -> Result:
     seen = look(module, access)
     resources = recordable(seen, params["resources"])
     if params["state"] == "reset":
-        done = _record(module, access, seen, known, _resetting(seen))
+        done = _record(module, access, seen, known, resources, _resetting(seen))
         return present_recorded(done, look=seen, known=known, rules=_rules(params))
-    done = _record(module, access, seen, known, _passing(module, seen, known, resources))
+    done = record_pass(module, access, seen, known, resources)
     result = present_recorded(
         done,
         look=seen,
@@ -91,6 +91,18 @@ def change_states(module: AnsibleModule) -> Result:
     if params["state"] == "migrated":
         _require_migrated(done, seen, result)
     return result
+
+
+def record_pass(
+    module: AnsibleModule,
+    access: Access,
+    seen: Look,
+    known: RecordedStates,
+    resources: Sequence[str],
+) -> list[Recorded]:
+    """Record what a look makes of these resources."""
+    decide = _passing(module, seen, known, resources)
+    return _record(module, access, seen, known, resources, decide)
 
 
 def tell_states(module: AnsibleModule) -> Result:
@@ -126,13 +138,14 @@ def _record(
     access: Access,
     seen: Look,
     known: RecordedStates,
+    resources: Sequence[str],
     decide: DecideResource,
 ) -> list[Recorded]:
     return record(
         access,
         look=seen,
         settle=_rules(module.params).settle,
-        resources=recordable(seen, module.params["resources"]),
+        resources=resources,
         known=known,
         decide=decide,
         timeout=module.params["timeout"],

@@ -75,6 +75,20 @@ options:
       - Where it can't be used, since a backup was restored in between or O(resources) differs,
         everything is read, and RV(notes) says why.
     type: raw
+  encodings:
+    description:
+      - What the servers write of each resource now, either
+        RV(lockstep.kubernetes.discovery_hash#module:resources), or a dictionary with the
+        group/version by resource, such as V(apps/v1) by C(deployments.apps).
+      - What is stored in another version is then named in RV(resources.outdated), so that a
+        migration can rewrite that and nothing else.
+      - A resource without a version here, as where the servers differ, is counted and not named.
+    type: dict
+  outdated_limit:
+    description:
+      - How many names to return of each resource at most, for O(encodings). All are counted.
+    type: int
+    default: 10000
   transport:
     description:
       - How to speak to etcd. V(grpc) is several times as fast and needs the Python package grpcio;
@@ -106,6 +120,8 @@ notes:
     them.
   - What is encrypted hides its version, which is V(Unknown) then. The encryption key that it was
     written with is known.
+  - With O(encodings) only versions are compared. What has to be rewritten for another encryption
+    key is in RV(resources.encryption).
   - C(ranges), C(masterleases) and C(peerserverleases) are kept by API servers for themselves, and
     are in RV(internal).
 seealso:
@@ -129,6 +145,18 @@ EXAMPLES = r"""
     manifest: /etc/kubernetes/manifests/kube-apiserver.yaml
     since: "{{ stored.since }}"
   become: true
+
+- name: See what the servers write
+  lockstep.kubernetes.discovery_hash:
+  delegate_to: localhost
+  register: look
+
+- name: Name the objects that are stored in another version
+  lockstep.kubernetes.storage_audit:
+    manifest: /etc/kubernetes/manifests/kube-apiserver.yaml
+    encodings: "{{ look.resources }}"
+  become: true
+  register: stored
 
 - name: See whether an encryption key is still needed
   lockstep.kubernetes.storage_audit:
@@ -202,6 +230,27 @@ resources:
       description: Resources of other groups that are these same objects.
       type: list
       elements: str
+    encoding_version:
+      description: The version in O(encodings) that they were held against.
+      returned: when O(encodings) has a version of the resource
+      type: str
+    outdated:
+      description: The first O(outdated_limit) objects that are stored in another version, each as
+        C(NAMESPACE/NAME), or C(NAME) where it is in no namespace, in the order of their keys. Of
+        an incremental audit, only those that it read.
+      returned: when O(encodings) has a version of the resource
+      type: list
+      elements: str
+    outdated_keys:
+      description: How many there are. What is encrypted or can't be decoded is not among them.
+      returned: when O(encodings) has a version of the resource
+      type: int
+    outdated_complete:
+      description: Whether RV(resources.outdated) is all that has to be rewritten. It is not where
+        names were left out, something is encrypted or can't be decoded, or the audit is
+        incremental.
+      returned: when O(encodings) has a version of the resource
+      type: bool
   sample:
     deployments.apps:
       keys: 42
@@ -212,6 +261,10 @@ resources:
       undecodable_keys: 0
       undecodable: []
       shared_with: []
+      encoding_version: apps/v1
+      outdated: [team-a/web]
+      outdated_keys: 1
+      outdated_complete: true
     secrets:
       keys: 31
       bytes: 40022
@@ -319,6 +372,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.audit import (
     earlier_state,
+    read_encodings,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.store import (
     audit_store,
@@ -336,12 +390,14 @@ def audit(module):
     params = module.params
     check_patterns(params["resources"])
     check_positive(params, "timeout", "page_size")
+    encodings = read_encodings(params["encodings"], limit=params["outdated_limit"])
     seen = audit_store(
         read_options(params),
         patterns=params["resources"],
         page_size=params["page_size"],
         since=earlier_state(params["since"]),
         tell=tell,
+        encodings=encodings,
     )
     return {"changed": False, **seen.to_dict()}
 
@@ -358,6 +414,8 @@ def main():
             "etcd_prefix": {"type": "str"},
             "resources": {"type": "list", "elements": "str", "default": ["*"]},
             "since": {"type": "raw"},
+            "encodings": {"type": "dict"},
+            "outdated_limit": {"type": "int", "default": 10000},
             "transport": {
                 "type": "str",
                 "choices": ["auto", "grpc", "gateway"],

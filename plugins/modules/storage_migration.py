@@ -7,63 +7,278 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: storage_migration
-short_description: Ask for stored objects to be written anew, in the version that all servers write
+short_description: Have stored objects written anew, in the version that all servers write
 version_added: 0.1.0
 author:
   - The Lockstep authors (@lockstep)
 description:
-  - Makes a StorageVersionMigration for each chosen resource that may be stored in other than its
-    current version. Whoever runs migrations in the cluster, such as the out-of-tree migrator, then
-    rewrites its objects.
-  - No migration is made while the API servers do not agree, nor while nobody knows whether they do.
-  - A migration carries what it was made for, so that M(lockstep.kubernetes.storage_state) can tell
-    later whether anything changed while it ran.
+  - Rewrites the objects of each chosen resource that may be stored in other than its current
+    version, waits until that is done, and records the proof in its StorageState.
+  - Nothing is migrated while the API servers do not agree, nor while nobody knows whether they do.
+    While it runs they are looked at every few seconds; if one of them comes to write another
+    version, even for a moment, the migration is stopped and does not count.
+  - Only names are read of the objects, never what is in them.
+  - A run that was killed or stopped goes on where it was when the task is run again.
 options:
   state:
     description:
-      - With V(present), there is a migration of every chosen resource that is due for one.
-      - With V(absent), there is no migration of any chosen resource, whoever made it.
+      - With V(succeeded), every chosen resource is migrated, and the task waits for it.
+      - With V(present), there is a migration of every chosen resource that is due for one; who
+        runs it, and when, is left open.
+      - With V(absent), there is no migration of any chosen resource, whoever made it. One that
+        O(backend=direct) runs stops within seconds; the in-tree controller does not notice, and
+        finishes what it has begun.
     type: str
-    choices: [present, absent]
-    default: present
-  settle:
+    choices: [succeeded, present, absent]
+    default: succeeded
+  scope:
     description:
-      - Seconds that API servers may take to follow a CustomResourceDefinition that was changed.
-        Until then no migration of its resource is asked for, and none counts.
+      - With V(due), what the StorageStates do not prove to be stored in its current version only.
+      - With V(all), also what they prove, if that was under another O(encryption_generation). Use
+        it after a change of encryption keys, which hashes do not show.
+    type: str
+    choices: [due, all]
+    default: due
+  backend:
+    description:
+      - Who rewrites the objects.
+      - V(in_tree) is the controller of kube-controller-manager, by C(storagemigration.k8s.io).
+      - V(migrator) is the out-of-tree migrator, by C(migration.k8s.io).
+      - V(direct) is this task itself. It keeps its progress in a migration of C(migration.k8s.io),
+        and runs those that others made of the same resources too. It refuses to run beside the
+        out-of-tree migrator.
+      - V(auto) takes the first of them that is there. It takes V(direct) where O(max_qps),
+        O(max_bandwidth) or O(connections) is given, for aggregated APIs, and where O(audit) names
+        the objects.
+    type: str
+    choices: [auto, in_tree, migrator, direct]
+    default: auto
+  force:
+    description:
+      - Migrate resources that the servers do not agree on. Each must be named in O(resources).
+      - Other servers may go on writing another version, or be unable to read what this task
+        writes. Nothing is recorded as proved by it.
+    type: bool
+    default: false
+  retries:
+    description:
+      - How often a migration is made anew in this task after servers changed while it ran, or
+        after a controller failed it.
+    type: int
+    default: 2
+  speed:
+    description:
+      - How much load V(direct) puts on the API servers. V(gentle) makes at most 10 requests and
+        takes at most 10 megabits in a second, and less when answers get slower. V(full) is for
+        maintenance windows, and only gives way to errors.
+    type: str
+    choices: [gentle, full]
+    default: gentle
+  max_qps:
+    description:
+      - Requests a second that V(direct) makes at most, in place of what O(speed) says.
     type: float
-    default: 60.0
+  max_bandwidth:
+    description:
+      - Megabits a second that the requests of V(direct) and their answers take at most, in place
+        of what O(speed) says.
+    type: float
+  connections:
+    description:
+      - Requests that V(direct) has under way at once. The default is 2, or 16 at O(speed=full).
+    type: int
+  watch_every:
+    description:
+      - Seconds between two looks at the servers while objects are rewritten. At most 30.
+    type: float
+    default: 10.0
+  stuck_after:
+    description:
+      - Seconds without progress after which a migration is given up, and who should have made it
+        is named.
+    type: float
+    default: 300.0
+  stop_after:
+    description:
+      - Seconds after which V(direct) stops where it is, and the task fails with RV(unfinished). Run
+        it again to go on.
+      - Where the task runs on another host than the control node, progress is shown each time
+        it stops; there the default is 60, and it goes on by itself.
+    type: float
+  progress:
+    description:
+      - Whether to show every few seconds how far it is.
+    type: bool
+    default: true
+  metrics_file:
+    description:
+      - A file to add counts of objects and migrations to, in the text format of Prometheus. Name
+        one in the directory of the node exporter's textfile collector.
+      - It needs the Python package C(prometheus_client).
+    type: path
 extends_documentation_fragment:
   - lockstep.kubernetes._observing
   - lockstep.kubernetes._observing.resources
+  - lockstep.kubernetes._observing.passes
   - lockstep.kubernetes._observing.attributes
   - kubernetes.core.k8s_auth_options
 attributes:
   diff_mode:
     support: full
 notes:
-  - What is due is what the StorageStates say; keep them with M(lockstep.kubernetes.storage_state).
+  - Events are never migrated, since they expire. Resources of aggregated APIs are only migrated
+    where O(resources) names them.
+  - In check mode it tells how many objects would be visited. How many of them would be rewritten
+    is not known without O(audit), since a dry run can't tell.
 seealso:
   - module: lockstep.kubernetes.storage_state
+  - module: lockstep.kubernetes.storage_audit
 """
 
 EXAMPLES = r"""
-- name: Record what every server stores
-  lockstep.kubernetes.storage_state:
-    state: observed
-  register: pass
+- name: Migrate all that may be stored in an old version
+  lockstep.kubernetes.storage_migration:
 
-- name: Ask for what is due
+- name: The same in a maintenance window, as fast as the servers allow
+  lockstep.kubernetes.storage_migration:
+    backend: direct
+    speed: full
+
+- name: Encrypt everything with the new key
+  lockstep.kubernetes.storage_migration:
+    resources: [secrets, configmaps]
+    scope: all
+    encryption_generation: key2
+
+- name: See what every server writes
+  lockstep.kubernetes.discovery_hash:
+  register: look
+
+- name: Read what is stored
+  lockstep.kubernetes.storage_audit:
+    encodings: "{{ look.resources }}"
+  delegate_to: "{{ groups['etcd'][0] }}"
+  register: audit
+
+- name: Rewrite only the objects that are stored in another version
+  lockstep.kubernetes.storage_migration:
+    audit: "{{ audit }}"
+    audited_after: "{{ look }}"
+
+- name: Ask for what is due, and leave it to the controller
   lockstep.kubernetes.storage_migration:
     state: present
-    resources: "{{ pass.due }}"
-  when: pass.due | length > 0
 
-- name: Take back all that was asked for
+- name: Stop all migrations
   lockstep.kubernetes.storage_migration:
     state: absent
 """
 
 RETURN = r"""
+summary:
+  description: The verdict for people, with a line for each resource that needs attention.
+  returned: when O(state=succeeded)
+  type: list
+  elements: str
+  sample:
+    - "migrated: 1 resource migrated and 60 current already. 300 objects visited, 300 rewritten, 0
+      current already, 0 gone, 0 failed."
+totals:
+  description: All counts added up. In check mode C(would_visit) and C(would_rewrite).
+  returned: when O(state=succeeded)
+  type: dict
+  sample:
+    resources: 61
+    migrated: 1
+    listed: 300
+    rewritten: 300
+    already_current: 0
+    gone: 0
+    failed: 0
+    seconds: 30.2
+resources:
+  description: What came of each resource that was not current already.
+  returned: when O(state=succeeded)
+  type: dict
+  contains:
+    status:
+      description:
+        - V(succeeded); V(failed), some objects are stored as they were; V(superseded), servers
+          changed while it ran; V(unfinished), it goes on when the task is run again; V(planned),
+          in check mode.
+      type: str
+    reason:
+      description: Why it did not succeed.
+      type: str
+    backend:
+      description: Who rewrote the objects.
+      type: str
+    backend_reason:
+      description: Why that one was chosen.
+      type: str
+    migration:
+      description: The name of its StorageVersionMigration.
+      type: str
+    listed:
+      description: How many objects were visited; V(null) where a controller does not tell, and so
+        for the other counts.
+      type: int
+    rewritten:
+      description: How many were written anew.
+      type: int
+    already_current:
+      description: How many were stored in the current version already.
+      type: int
+    gone:
+      description: How many had been deleted meanwhile.
+      type: int
+    failed:
+      description: How many could not be written, and are stored as they were.
+      type: int
+    failures:
+      description: The first 100 of these by name, each with the reason.
+      type: list
+      elements: dict
+    seconds:
+      description: How long it took.
+      type: float
+    rate:
+      description: Objects a second.
+      type: float
+    attempts:
+      description: How often it was begun.
+      type: int
+    verified:
+      description: Whether nothing changed from before the first write until after the last one,
+        and the StorageState says so.
+      type: bool
+    stored_versions:
+      description: What C(status.storedVersions) of its definition holds now.
+      type: list
+      elements: str
+    notes:
+      description: What is worth knowing about it.
+      type: list
+      elements: str
+  sample:
+    widgets.example.com:
+      status: succeeded
+      reason: ""
+      backend: direct
+      backend_reason: no controller that runs migrations was found
+      migration: widgets.example.com-1c9f03b2aa
+      listed: 300
+      rewritten: 300
+      already_current: 0
+      gone: 0
+      failed: 0
+      failures: []
+      seconds: 30.2
+      rate: 9.9
+      attempts: 1
+      verified: true
+      stored_versions: [v2]
+      notes: []
 migrations:
   description: The migrations that were made or deleted, or would be in check mode, by resource.
   returned: always
@@ -75,7 +290,12 @@ skipped:
   returned: always
   type: dict
   sample:
-    pods: all that is stored of pods is written as the servers write it.
+    pods: all that is stored of it is in its current version
+unfinished:
+  description: Whether a next run of the same task goes on where this one stopped.
+  returned: when O(state=succeeded)
+  type: bool
+  sample: false
 """
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._migrations import (
@@ -83,6 +303,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._migrations im
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import (
     OBSERVING_ARG_SPEC,
+    PASS_ARG_SPEC,
     run_module,
 )
 
@@ -92,8 +313,29 @@ def main():
         change_migrations,
         arguments={
             **OBSERVING_ARG_SPEC,
-            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-            "settle": {"type": "float", "default": 60.0},
+            **PASS_ARG_SPEC,
+            "state": {
+                "type": "str",
+                "choices": ["succeeded", "present", "absent"],
+                "default": "succeeded",
+            },
+            "scope": {"type": "str", "choices": ["due", "all"], "default": "due"},
+            "backend": {
+                "type": "str",
+                "choices": ["auto", "in_tree", "migrator", "direct"],
+                "default": "auto",
+            },
+            "force": {"type": "bool", "default": False},
+            "retries": {"type": "int", "default": 2},
+            "speed": {"type": "str", "choices": ["gentle", "full"], "default": "gentle"},
+            "max_qps": {"type": "float"},
+            "max_bandwidth": {"type": "float"},
+            "connections": {"type": "int"},
+            "watch_every": {"type": "float", "default": 10.0},
+            "stuck_after": {"type": "float", "default": 300.0},
+            "stop_after": {"type": "float"},
+            "progress": {"type": "bool", "default": True},
+            "metrics_file": {"type": "path"},
         },
     )
 

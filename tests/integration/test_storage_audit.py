@@ -22,7 +22,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe import etcd as wire
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe import store as reading
 from lab import binaries
-from lab.ansible import run_module, run_playbook, tasks
+from lab.ansible import look, run_module, run_playbook, tasks
 from lab.api import Api
 from lab.control_plane import ControlPlane, PrivateNetwork, ServerSpec, control_plane
 from lab.etcd import EtcdStore, stored_version
@@ -269,12 +269,45 @@ def versions_in(counted: list[Any]) -> Counter[str]:
     return sum((Counter(one["versions"]) for one in counted), Counter())
 
 
+class TestOutdated:
+    def test_what_the_servers_would_write_otherwise_is_named(self, populated: ControlPlane) -> None:
+        stale = "/registry/configmaps/default/stale"
+        populated.etcd.put(stale, json.dumps({"apiVersion": "v0", "kind": "ConfigMap"}).encode())
+        try:
+            result = audit(populated.etcd, encodings=look(populated)["resources"])
+        finally:
+            populated.etcd.delete(stale)
+
+        outdated = {
+            name: (one["outdated"], one["outdated_complete"])
+            for name, one in result["resources"].items()
+            if one["outdated_keys"]
+        }
+        assert outdated == {
+            "widgets.example.com": ([f"old-{number}" for number in range(7)], True),
+            "configmaps": (["default/stale"], True),
+        }
+        assert all(one["outdated_complete"] for one in result["resources"].values())
+
+    def test_a_list_that_was_cut_is_said_to_be(self, populated: ControlPlane) -> None:
+        encodings = {"widgets.example.com": "example.com/v2"}
+
+        result = audit(populated.etcd, encodings=encodings, outdated_limit=3)
+
+        widgets = result["resources"]["widgets.example.com"]
+        assert widgets["outdated"] == ["old-0", "old-1", "old-2"]
+        assert widgets["outdated_keys"] == 7
+        assert widgets["outdated_complete"] is False
+        assert "outdated" not in result["resources"]["configmaps"]
+
+
 class TestNames:
     """R11: names only."""
 
     @pytest.mark.parametrize("transport", TRANSPORTS)
     def test_no_value_gets_out(self, damaged: ControlPlane, transport: str) -> None:
-        options = {**connection(damaged.etcd), "transport": transport}
+        encodings = {"widgets.example.com": "example.com/v2", "configmaps": "v0"}
+        options = {**connection(damaged.etcd), "transport": transport, "encodings": encodings}
         task = {"lockstep.kubernetes.storage_audit": options}
 
         done = run_playbook(tasks(task), "-vvvv")
@@ -598,6 +631,8 @@ class TestNotLetIn:
             ({"etcd_prefix": "/"}, "option etcd_prefix", "--etcd-prefix"),
             ({"resources": ["Pods!"]}, "option resources holds 'Pods!'", "deployments.apps"),
             ({"page_size": 0}, "option page_size is 0", "Correct it"),
+            ({"outdated_limit": -1}, "option outdated_limit is -1", "Correct it"),
+            ({"encodings": {"pods": 1}}, "encodings holds 1 for 'pods'", "discovery_hash"),
         ],
     )
     @pytest.mark.parametrize("transport", TRANSPORTS)

@@ -96,7 +96,7 @@ class TestPresent:
 
     def test_two_at_once_make_one(self, recorder: Recorder) -> None:
         recorder.observe(MAPS)
-        options = {"kubeconfig": recorder.kubeconfig(), "resources": [MAPS]}
+        options = {"kubeconfig": recorder.kubeconfig(), "resources": [MAPS], "state": "present"}
         with ThreadPoolExecutor(2) as pool:
             runs = [pool.submit(run_module, "storage_migration", **options) for _number in "ab"]
             results = [run.result() for run in runs]
@@ -104,6 +104,16 @@ class TestPresent:
         assert not [result for result in results if result.get("failed")]
         assert len(recorder.migrations(MAPS)) == 1
         assert sorted(result["changed"] for result in results) == [False, True]
+
+    def test_two_that_migrate_at_once_do_it_once(self, recorder: Recorder) -> None:
+        options = {"kubeconfig": recorder.kubeconfig(), "resources": [MAPS], "settle": 0}
+        with ThreadPoolExecutor(2) as pool:
+            runs = [pool.submit(run_module, "storage_migration", **options) for _number in "ab"]
+            results = [run.result() for run in runs]
+
+        assert not [result for result in results if result.get("failed")]
+        assert len(recorder.migrations(MAPS)) == 1
+        assert recorder.persisted(MAPS) == [recorder.shown_hash(MAPS)]
 
     def test_the_real_migrator_rewrites_what_is_stored(
         self, recorder: Recorder, migrator: Process

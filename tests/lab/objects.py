@@ -8,7 +8,12 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def crd(
-    plural: str, group: str, *, storage: str, served: tuple[str, ...] = ("v1", "v2")
+    plural: str,
+    group: str,
+    *,
+    storage: str,
+    served: tuple[str, ...] = ("v1", "v2"),
+    namespaced: bool = False,
 ) -> dict[str, Any]:
     """A definition with the versions v1 and v2, one of which is stored, and any of which served."""
     kind = plural.removesuffix("s").capitalize()
@@ -19,7 +24,7 @@ def crd(
         "metadata": {"name": f"{plural}.{group}"},
         "spec": {
             "group": group,
-            "scope": "Cluster",
+            "scope": "Namespaced" if namespaced else "Cluster",
             "names": {"plural": plural, "singular": kind.lower(), "kind": kind},
             "versions": [
                 {

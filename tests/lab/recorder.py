@@ -94,10 +94,22 @@ class Recorder:
         return result
 
     def ask(self, *resources: str, **arguments: Any) -> Any:
-        """Ask for migrations with storage_migration."""
-        result = self.call("storage_migration", resources=resources or ["*"], **arguments)
+        """Ask for migrations with storage_migration, and leave them to whoever runs them."""
+        asked = {"resources": resources or ["*"], "state": "present", **arguments}
+        result = self.call("storage_migration", **asked)
         assert not result.get("failed"), result
         return result
+
+    def migrate(self, *resources: str, **arguments: Any) -> Any:
+        """Migrate with storage_migration, at full speed, which must succeed."""
+        result = self.try_to_migrate(*resources, **arguments)
+        assert not result.get("failed"), result["msg"]
+        return result
+
+    def try_to_migrate(self, *resources: str, **arguments: Any) -> Any:
+        """The same, failed or not."""
+        asked = {"resources": resources or ["*"], "speed": "full", **arguments}
+        return self.call("storage_migration", state="succeeded", **asked)
 
     # --- the objects ---
 

@@ -8,7 +8,13 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors import (
     LockstepError,
@@ -118,3 +124,84 @@ def _lease(lock: str, spec: object) -> dict[str, object]:
         "metadata": {"name": lease_name(lock), "labels": {LABEL: lock}},
         "spec": spec,
     }
+
+
+class ProcessLock:
+    """A lock that one process holds while it works, and that its death sets free.
+
+    It expires by itself; on the host of the dead process the next one need not wait for that.
+    """
+
+    _SECONDS = 60
+    _RENEW_SECONDS = 15.0
+    _POLL_SECONDS = 2.0
+
+    def __init__(self, server: ApiServer, lock: str) -> None:
+        self._server, self._lock = server, lock
+        self._owner = _this_process()
+        self._renewed_at = 0.0
+
+    def take(self, *, patience: float, say: Callable[[str], None]) -> None:
+        """Take it; while another process works, wait, but not longer than `patience`."""
+        begun = time.monotonic()
+        while True:
+            holder = self._hold(take_over=False)
+            if holder != self._owner and _is_dead(holder):
+                holder = self._hold(take_over=True)
+            if holder == self._owner:
+                return
+            if time.monotonic() - begun > patience:
+                raise HeldError(
+                    f"The lock {self._lock} is held by {holder}",
+                    "That run is at the same work",
+                    "Wait until it has ended, or stop it",
+                )
+            say(f"waiting for {holder}, which is at the same work")
+            time.sleep(self._POLL_SECONDS)
+
+    def keep(self) -> bool:
+        """Renew it from time to time; False if somebody else has it now."""
+        if time.monotonic() - self._renewed_at < self._RENEW_SECONDS:
+            return True
+        try:
+            return self._hold(take_over=False) == self._owner
+        except ServerFault:
+            # The server is away; the lock outlasts that.
+            return True
+
+    def release(self) -> None:
+        """Give it back; else it expires by itself."""
+        self._server.deadline = self._server.deadline.anew()
+        with suppress(ServerFault):
+            release(self._server, lock=self._lock, owner=self._owner, dry_run=False)
+
+    def _hold(self, *, take_over: bool) -> str:
+        self._renewed_at = time.monotonic()
+        self._server.deadline = self._server.deadline.anew()
+        change = hold(
+            self._server,
+            lock=self._lock,
+            owner=self._owner,
+            seconds=self._SECONDS,
+            take_over=take_over,
+            must=False,
+            dry_run=False,
+        )
+        return change.owner
+
+
+def _this_process() -> str:
+    """Who this is: the host, the process, and the namespace that its number counts in."""
+    try:
+        namespace = str(Path("/proc/self/ns/pid").readlink()).strip("pid:[]")
+    except OSError:
+        namespace = ""
+    return f"{socket.gethostname()} process {os.getpid()} in {namespace}"
+
+
+def _is_dead(owner: str) -> bool:
+    """Whether an owner was a process of this very host that is gone."""
+    ours, theirs = _this_process().split(" "), owner.split(" ")
+    if len(theirs) != 5 or (ours[0], ours[4]) != (theirs[0], theirs[4]) or not ours[4]:
+        return False
+    return not Path("/proc", theirs[2]).exists()

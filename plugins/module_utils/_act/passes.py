@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from queue import SimpleQueue
 
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.migrations import (
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.migrations.objects import (
     delete_migrations,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.states import write_state

@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +24,18 @@ from typing import Any
 from . import names
 from .envelopes import read_envelope
 from .errors import LockstepError
-from .keys import INTERNAL, RESOURCE, UNMAPPED, KeyRange, KeySpace, Place, chosen, shared_with
+from .keys import (
+    INTERNAL,
+    RESOURCE,
+    UNMAPPED,
+    KeyRange,
+    KeySpace,
+    Place,
+    chosen,
+    object_name,
+    same_objects,
+    shared_with,
+)
 from .keys import show_key as show
 from .observations import UNKNOWN
 from .reasons import plural
@@ -38,6 +50,55 @@ _BOUNDED_KEYS = 5000
 _BOUNDED_BYTES = 8 * 1024 * 1024
 _STATE_FORMAT = 1
 _STATE_BYTES = 16 * 1024 * 1024
+_RESOURCE = re.compile(r"[-.a-z0-9]+")
+_GROUP_VERSION = re.compile(r"(?:[-.a-z0-9]*/)?[-a-z0-9]+")
+_SHOWN = 80
+
+
+@dataclass(frozen=True)
+class Encodings:
+    """What the servers write of each resource, and how many names of what differs to keep."""
+
+    versions: Mapping[str, str] = field(default_factory=dict)
+    limit: int = 0
+
+    def of(self, resource: str) -> str:
+        """The version that its objects should be stored in; empty where nobody knows."""
+        given = {self.versions.get(name, "") for name in same_objects(resource)} - {""}
+        # Two names of the same objects that contradict each other tell nothing.
+        return given.pop() if len(given) == 1 else ""
+
+
+def read_encodings(encodings: Mapping[str, Any] | None, *, limit: int) -> Encodings:
+    """Take the options encodings and outdated_limit; what makes no sense is refused."""
+    if limit < 0:
+        raise LockstepError(
+            f"The option outdated_limit is {limit}",
+            "It must be a number from 0 on",
+            "Correct it, or leave it out",
+        )
+    given = (encodings or {}).items()
+    return Encodings({resource: _encoding(resource, one) for resource, one in given}, limit)
+
+
+def _encoding(resource: Any, given: Any) -> str:
+    """The group/version of one entry, given by itself or in a verdict of discovery_hash."""
+    version = given.get("encoding_version") if isinstance(given, Mapping) else given
+    # Where the servers differ discovery_hash gives an empty one.
+    if (
+        not _RESOURCE.fullmatch(str(resource))
+        or not isinstance(version, str)
+        or not (version == "" or _GROUP_VERSION.fullmatch(version))
+    ):
+        shown = repr(given)
+        shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+        raise LockstepError(
+            f"The option encodings holds {shown} for {str(resource)!r}",
+            "It must hold the group/version that the servers write, by resource",
+            "Give the resources that discovery_hash returned, or write it as"
+            " {deployments.apps: apps/v1, pods: v1}",
+        )
+    return version.lstrip("/")
 
 
 @dataclass
@@ -53,8 +114,8 @@ class Tally:
     # The first keys that can't be decoded, each with the reason.
     named: dict[str, str] = field(default_factory=dict)
 
-    def add(self, key: bytes, value: bytes) -> None:
-        """Count one key."""
+    def add(self, key: bytes, value: bytes) -> str:
+        """Count one key, and tell its version; an empty text where that can't be seen."""
         self.keys += 1
         self.size += len(value)
         envelope = read_envelope(value)
@@ -69,6 +130,7 @@ class Tally:
             self.versions[envelope.version] += 1
             self.kinds.add(envelope.kind)
             self.encryption[IDENTITY] += 1
+        return envelope.version
 
     def merge(self, other: Tally) -> None:
         """Add what was counted elsewhere."""
@@ -83,6 +145,15 @@ class Tally:
         for key, why in other.named.items():
             if key in self.named or len(self.named) < _NAMED_KEYS:
                 self.named[key] = why
+
+    def outdated(self, current: str) -> int:
+        """How many keys are known to be in another version than this."""
+        return sum(self.versions.values()) - self.versions[current] - self.versions[UNKNOWN]
+
+    @property
+    def hidden(self) -> bool:
+        """Whether the version of any key can't be seen."""
+        return bool(self.undecodable or self.versions[UNKNOWN])
 
     @property
     def encrypted(self) -> int:
@@ -136,12 +207,18 @@ class Boundary:
 class Ledger:
     """Counts keys as they come, in their order, by the place that they belong to."""
 
-    def __init__(self, space: KeySpace, patterns: Sequence[str]) -> None:
+    def __init__(
+        self, space: KeySpace, patterns: Sequence[str], encodings: Encodings | None = None
+    ) -> None:
         self._space, self._patterns = space, tuple(patterns)
+        self._encodings = encodings or Encodings()
         self._everything = "*" in self._patterns
         self.tallies: dict[tuple[str, str], Tally] = {}
+        # By resource the first objects that are in another version than the servers write.
+        self.outdated: dict[str, list[str]] = {}
         self._place = Place(UNMAPPED, "", b"\xff")
         self._tally: Tally | None = None
+        self._current = ""
 
     def add(self, key: bytes, value: bytes) -> None:
         """Count one key where it belongs."""
@@ -149,8 +226,11 @@ class Ledger:
         if not key.startswith(self._place.directory):
             self._place = self._space.place(key)
             self._tally = self._tally_of(self._place)
+            self._current = self._current_of(self._place)
         if self._tally is not None:
-            self._tally.add(key, value)
+            version = self._tally.add(key, value)
+            if self._current and version and version != self._current:
+                self._name(key)
 
     def _tally_of(self, place: Place) -> Tally | None:
         if not self._everything and not (
@@ -162,6 +242,16 @@ class Ledger:
             known = sum(1 for kind, _name in self.tallies if kind == UNMAPPED)
             name = name if known < _NAMED_DIRECTORIES else _OTHERS
         return self.tallies.setdefault((place.kind, name), Tally())
+
+    def _current_of(self, place: Place) -> str:
+        return self._encodings.of(place.name) if place.kind == RESOURCE else ""
+
+    def _name(self, key: bytes) -> None:
+        """Keep the name of an outdated object, up to the limit: memory stays flat."""
+        found = self.outdated.setdefault(self._place.name, [])
+        if len(found) < self._encodings.limit:
+            name = object_name(key, self._place.directory)
+            found += [name] if name else []
 
     def merge(self, tallies: Mapping[tuple[str, str], Tally]) -> None:
         """Add what an earlier audit had counted."""
@@ -324,6 +414,9 @@ class Audit:
     # Resources that the API servers keep in another etcd.
     elsewhere: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    encodings: Encodings = field(default_factory=Encodings)
+    # By resource the first objects that are in another version than the servers write.
+    outdated: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def of(self, kind: str) -> dict[str, Tally]:
         return {
@@ -362,7 +455,11 @@ class Audit:
             "seconds": round(self.seconds, 2),
             "totals": self._totals(),
             "resources": {
-                name: {**tally.to_dict(), "shared_with": list(shared_with(name))}
+                name: {
+                    **tally.to_dict(),
+                    "shared_with": list(shared_with(name)),
+                    **self._outdated(name, tally),
+                }
                 for name, tally in resources.items()
             },
             "internal": {name: tally.to_dict() for name, tally in self.of(INTERNAL).items()},
@@ -371,6 +468,21 @@ class Audit:
             "audited": list(self.patterns),
             "unmatched": list(names.unmatched_patterns(resources=known, patterns=self.patterns)),
             "since": self.state.pack(),
+        }
+
+    def _outdated(self, resource: str, tally: Tally) -> dict[str, Any]:
+        """What a migration has to rewrite; nothing where nobody said what the servers write."""
+        current = self.encodings.of(resource)
+        if not current:
+            return {}
+        named, count = list(self.outdated.get(resource, ())), tally.outdated(current)
+        whole = not self.incremental and not tally.hidden
+        return {
+            "encoding_version": current,
+            "outdated": named,
+            "outdated_keys": count,
+            # Fewer names than keys: the limit cut them, or a key is no object's.
+            "outdated_complete": whole and len(named) == count,
         }
 
     def _totals(self) -> dict[str, int]:
@@ -406,8 +518,15 @@ class Audit:
             todo.append("restore the keys that nobody can decode from a backup, or delete them.")
         mixed = {name: one for name, one in resources.items() if len(one.versions) > 1}
         lines += [f"  {name}: {_enumerate(one.versions)}." for name, one in mixed.items()]
+        outdated = self._outdated_counts()
+        lines += [
+            f"  {name}: {count} not in {self.encodings.of(name)}, which the servers write."
+            for name, count in outdated.items()
+        ]
         if mixed:
             todo.append("migrate what is stored in several versions once all servers agree.")
+        elif outdated:
+            todo.append("migrate what is stored in another version than the servers write.")
         secret = {name: one for name, one in resources.items() if one.encrypted}
         lines += [
             f"  {name}: {_enumerate(one.encryption)}; the version of what is encrypted is Unknown."
@@ -416,6 +535,14 @@ class Audit:
         for name, tally in self.of(UNMAPPED).items():
             lines.append(f"  {name}: {plural(tally.keys, 'key')} of no resource that is known.")
         return lines + [f"To do: {one}" for one in todo]
+
+    def _outdated_counts(self) -> dict[str, int]:
+        found = {
+            name: tally.outdated(self.encodings.of(name))
+            for name, tally in self.of(RESOURCE).items()
+            if self.encodings.of(name)
+        }
+        return {name: count for name, count in found.items() if count}
 
     def _notes(self) -> list[str]:
         notes = list(self.notes)

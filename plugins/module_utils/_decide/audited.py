@@ -17,7 +17,7 @@ from .agreement import Agreement
 from .epoch import Epoch
 from .errors import LockstepError
 from .hashes import hash_of
-from .keys import chosen, place_known
+from .keys import chosen, place_known, same_objects
 from .observations import UNKNOWN
 from .times import parse_time
 
@@ -43,7 +43,7 @@ class AuditEvidence:
     def covers(self, resource: str) -> bool:
         """Whether both looked at this resource at all."""
         seen = self.before["resources"].get(resource)
-        if seen is None or resource in self.audit["elsewhere"]:
+        if seen is None or set(same_objects(resource)) & set(self.audit["elsewhere"]):
             return False
         # Of a built-in resource that a newer release keeps elsewhere, no keys means nothing.
         findable = seen["origin"] == "custom" or place_known(resource)
@@ -59,6 +59,19 @@ class AuditEvidence:
         if counted.get("undecodable_keys"):
             found.add(UNKNOWN)
         return tuple(sorted(found))
+
+    def outdated(self, resource: str) -> tuple[str, ...] | None:
+        """The objects in another version than the servers write; None unless all are known."""
+        if not self.covers(resource):
+            return None
+        counted = self._counted(resource)
+        if not counted:
+            return ()
+        # Names that were held against another version than the look saw are the wrong ones.
+        written = self.before["resources"][resource].get("encoding_version")
+        if not written or counted.get("encoding_version") != written:
+            return None
+        return tuple(counted["outdated"]) if counted.get("outdated_complete") else None
 
     def agreement(self, resource: str) -> Agreement:
         """The verdict of the look before."""
@@ -76,6 +89,10 @@ class AuditEvidence:
         """The epoch of the look before."""
         crd = self.before["resources"][resource]["crd"] or {"uid": "", "generation": 0}
         return Epoch.from_dict({**self.before["epoch"], "crd": crd, "encryption": encryption})
+
+    def undecodable(self, resource: str) -> tuple[str, ...]:
+        """The first keys of a resource that nobody can decode."""
+        return tuple(one["key"] for one in self._counted(resource).get("undecodable", ()))
 
     def _counted(self, resource: str) -> Mapping[str, Any]:
         """The counts of a resource, also under the name of another that is the same objects."""

@@ -165,6 +165,14 @@ def shared_with(resource: str) -> tuple[str, ...]:
     return _SHARED.get(resource, ())
 
 
+def same_objects(resource: str) -> tuple[str, ...]:
+    """Every name that a resource's keys are served under, its own among them."""
+    for name, others in _SHARED.items():
+        if resource in (name, *others):
+            return (name, *others)
+    return (resource,)
+
+
 def place_known(resource: str) -> bool:
     """Whether it is known where a built-in resource is kept, so that none there means none."""
     return any(resource in (name, *shared_with(name)) for name in DIRECTORIES)
@@ -202,6 +210,19 @@ def after(prefix: bytes) -> bytes:
 def show_key(key: bytes) -> str:
     """A key as text, whatever its bytes are."""
     return key.decode("utf-8", "backslashreplace")
+
+
+def object_name(key: bytes, directory: bytes) -> str:
+    """What a key below its resource's directory calls the object: `name`, or `namespace/name`.
+
+    Empty where no API server would have written such a key.
+    """
+    try:
+        name = key[len(directory) :].decode()
+    except UnicodeDecodeError:
+        return ""
+    parts = name.split("/")
+    return name if len(parts) <= 2 and all(parts) else ""
 
 
 def _merged(ranges: Iterable[KeyRange]) -> tuple[KeyRange, ...]:

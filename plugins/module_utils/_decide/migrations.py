@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal
 
@@ -108,6 +108,8 @@ class MigrationSight:
     key: MigrationKey | None = None
     continue_token: str = ""
     conditions: tuple[MigrationCondition, ...] = ()
+    # Where our own migrator stands, as it saved it.
+    progress: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def unfinished(self) -> bool:
@@ -126,7 +128,8 @@ def read_migration(data: Mapping[str, object]) -> MigrationSight | None:
     plural = _text(target.get("resource"))
     if api is None or not name or not plural:
         return None
-    conditions = tuple(_conditions(_mapping(data.get("status")).get("conditions")))
+    status = _mapping(data.get("status"))
+    conditions = tuple(_conditions(status.get("conditions")))
     phase, message = decide_phase(api=api, conditions=conditions)
     return MigrationSight(
         name=name,
@@ -140,6 +143,7 @@ def read_migration(data: Mapping[str, object]) -> MigrationSight | None:
         key=MigrationKey.from_json(_mapping(metadata.get("annotations")).get(KEY_ANNOTATION)),
         continue_token=_text(spec.get("continueToken")),
         conditions=conditions,
+        progress=_mapping(status.get("progress")),
     )
 
 

@@ -467,6 +467,17 @@ def decide_due(
     return judged(True, why)
 
 
+def needs_proof(state: StorageState, *, encryption: str) -> bool:
+    """Whether a migration would prove anything that is not proved already.
+
+    Hashes don't show encryption keys: proof under another generation of them is none.
+    """
+    if not state.migrated or _doubted(state.evidence):
+        return True
+    epoch = state.evidence.epoch
+    return epoch is None or epoch.encryption != encryption
+
+
 def decide_superseded(
     *, state: StorageState, agreement: Agreement, migrations: Iterable[MigrationSight]
 ) -> tuple[MigrationSight, ...]:

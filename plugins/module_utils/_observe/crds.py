@@ -19,14 +19,14 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.observ
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.times import parse_time
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import ApiServer
 
-_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 # Schemas make definitions large; who changed what and when is all that is needed of most.
 _METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 
 def observe_crds(entry: ApiServer) -> dict[str, CrdSight]:
     """All definitions, by the resource that they define."""
-    items = entry.get(_CRDS, accept=_METADATA_ONLY).json().get("items") or []
+    items = entry.get(CRDS, accept=_METADATA_ONLY).json().get("items") or []
     return {item["metadata"]["name"]: _sight(item["metadata"]) for item in items}
 
 
@@ -38,7 +38,7 @@ def observe_storage_of(
     for resource in resources:
         if resource not in known:
             continue
-        spec = entry.get(f"{_CRDS}/{resource}").json()["spec"]
+        spec = entry.get(f"{CRDS}/{resource}").json()["spec"]
         storage = next(version for version in spec["versions"] if version["storage"])
         known[resource] = replace(
             known[resource],
@@ -50,7 +50,7 @@ def observe_storage_of(
 
 def observe_stored_versions(entry: ApiServer, resource: str) -> tuple[str, ...]:
     """What a definition itself says to be stored, as group/versions."""
-    document = entry.get(f"{_CRDS}/{resource}").json()
+    document = entry.get(f"{CRDS}/{resource}").json()
     group = document["spec"]["group"]
     stored = (document.get("status") or {}).get("storedVersions") or []
     return tuple(f"{group}/{version}" for version in stored)

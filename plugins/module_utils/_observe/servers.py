@@ -37,6 +37,7 @@ RBAC_REMEDY = (
     " all that Lockstep reads."
 )
 _JSON = "application/json"
+_MERGE_PATCH = "application/merge-patch+json"
 _RETRY_SECONDS = 0.5
 # What a server says of writes while it has not yet reported what it encodes.
 _REGISTERING = "storage version registration"
@@ -45,11 +46,22 @@ _REGISTERING = "storage version registration"
 class ServerFault(Exception):
     """One address could not be read; why, and what to do about it."""
 
-    def __init__(self, fault: str, remedy: str, *, status: int = 0, lasting: bool = False) -> None:
+    def __init__(
+        self,
+        fault: str,
+        remedy: str,
+        *,
+        status: int = 0,
+        lasting: bool = False,
+        document: Mapping[str, Any] | None = None,
+        retry_after: float = 0.0,
+    ) -> None:
         super().__init__(fault)
         self.fault, self.remedy, self.status = fault, remedy, status
         # Waiting does not help against it.
         self.lasting = lasting
+        # The Status object that came as the answer, and the seconds that it asks to wait.
+        self.document, self.retry_after = document or {}, retry_after
 
     @property
     def passing(self) -> bool:
@@ -166,6 +178,17 @@ class ApiServer:
         """Replace one object; its resourceVersion guards against a change in between."""
         return self._request("PUT", path, query=query, document=document)
 
+    def patch(self, path: str, document: Mapping[str, Any], **query: str) -> Answer:
+        """Merge fields into one object; a resourceVersion or uid among them guards it."""
+        return self._request("PATCH", path, query=query, document=document)
+
+    def rewrite(self, path: str, *, accept: str, query: Mapping[str, str]) -> Answer:
+        """Have one object written as this server encodes it: a patch that holds nothing.
+
+        It is tried once: who rewrites many decides on the pace of them all.
+        """
+        return self._request_once("PATCH", path, query, accept, {})
+
     def delete(self, path: str, document: Mapping[str, Any], **query: str) -> Answer:
         """Delete one object, under the preconditions in `document`."""
         return self._request("DELETE", path, query=query, document=document)
@@ -202,7 +225,7 @@ class ApiServer:
         headers = {"Accept": accept, **self._headers}
         body = None
         if document is not None:
-            headers["Content-Type"] = _JSON
+            headers["Content-Type"] = _MERGE_PATCH if method == "PATCH" else _JSON
             body = json.dumps(document)
         url = self.address + path + (f"?{urlencode(query)}" if query else "")
         left = self.deadline.left()
@@ -219,7 +242,9 @@ class ApiServer:
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             raise _connection_fault(error, self) from error
         if answer.status >= 300:
-            raise _answer_fault(answer.status, answer.data, path, method)
+            fault = _answer_fault(answer.status, answer.data, path, method)
+            fault.retry_after = _seconds(answer.headers.get("Retry-After"))
+            raise fault
         return Answer(answer.data, _date(answer.headers.get("Date")))
 
 
@@ -305,6 +330,14 @@ def _date(text: str | None) -> datetime | None:
     return date if date.tzinfo else date.replace(tzinfo=timezone.utc)
 
 
+def _seconds(text: str | None) -> float:
+    """The header Retry-After; servers give it in seconds."""
+    try:
+        return max(float(text or 0), 0.0)
+    except ValueError:
+        return 0.0
+
+
 def _connection_fault(error: Exception, server: ApiServer) -> ServerFault:
     """What went wrong on the way, in words; exceptions nest, so the whole chain is looked at."""
     chain: list[BaseException] = []
@@ -357,7 +390,8 @@ def _certificate_fault(error: ssl.SSLCertVerificationError) -> ServerFault:
 
 
 def _answer_fault(status: int, body: bytes, path: str, method: str) -> ServerFault:
-    message = _status_message(body)
+    document = _status_document(body)
+    message = document["message"]
     if status == 401:
         return ServerFault(
             "401 Unauthorized: the server does not accept the credentials",
@@ -366,24 +400,29 @@ def _answer_fault(status: int, body: bytes, path: str, method: str) -> ServerFau
             lasting=True,
         )
     if status == 403:
-        return ServerFault(f"403 Forbidden: {message}", RBAC_REMEDY, status=status)
+        return ServerFault(
+            f"403 Forbidden: {message}", RBAC_REMEDY, status=status, document=document
+        )
     if status == 503 and _REGISTERING in message:
         return ServerFault(
             f"503: the server still registers its storage versions ({message})",
             "Wait until its /readyz is ok, then run the task again.",
             status=status,
+            document=document,
         )
     return ServerFault(
         f"{method} {path} was answered with {status}: {message}",
         "See the server's log; run the task again once it is healthy.",
         status=status,
+        document=document,
     )
 
 
-def _status_message(body: bytes) -> str:
-    """The message of a Status object; other bodies are shortened to their first line."""
+def _status_document(body: bytes) -> dict[str, Any]:
+    """A Status object, with a message in any case: the first line of what is none."""
     try:
-        return str(json.loads(body)["message"])
+        document = dict(json.loads(body))
+        return {**document, "message": str(document["message"])}
     except (ValueError, KeyError, TypeError):
         lines = body.decode("utf-8", "replace").strip().splitlines()
-        return lines[0][:200] if lines else "no message"
+        return {"message": lines[0][:200] if lines else "no message"}

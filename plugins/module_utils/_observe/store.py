@@ -21,6 +21,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.audit 
     Audit,
     Boundaries,
     Boundary,
+    Encodings,
     Ledger,
     Source,
     State,
@@ -350,6 +351,7 @@ def audit_store(
     page_size: int,
     since: State | None,
     tell: Progress,
+    encodings: Encodings | None = None,
 ) -> Audit:
     """Read what is stored and count it; with an earlier state, only what was written since."""
     space = KeySpace(options.prefix)
@@ -358,7 +360,7 @@ def audit_store(
     reader = EtcdReader(options.access, ranges[0] if ranges else space.whole)
     try:
         source = reader.open()
-        ledger, notes = Ledger(space, patterns), []
+        ledger, notes = Ledger(space, patterns, encodings), []
         if since:
             refusal = why_not_incremental(
                 since,
@@ -400,6 +402,8 @@ def audit_store(
         seconds=watch.seconds,
         elsewhere=options.elsewhere,
         notes=(*notes, *reader.notes),
+        encodings=encodings or Encodings(),
+        outdated=ledger.outdated,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -18,10 +19,12 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.audit 
     Audit,
     Boundaries,
     Boundary,
+    Encodings,
     Ledger,
     Source,
     State,
     earlier_state,
+    read_encodings,
     stretches,
     why_not_incremental,
 )
@@ -43,15 +46,15 @@ def object_of(version, kind="Widget"):
     return json.dumps({"apiVersion": version, "kind": kind, "data": CANARY}).encode()
 
 
-def ledger_of(stored, patterns=("*",)):
-    ledger = Ledger(KeySpace("/registry"), patterns)
+def ledger_of(stored, patterns=("*",), encodings=None):
+    ledger = Ledger(KeySpace("/registry"), patterns, encodings)
     for key, value in sorted(stored.items()):
         ledger.add(key.encode(), value)
     return ledger
 
 
 def audit_of(stored, patterns=("*",), **more):
-    ledger = ledger_of(stored, patterns)
+    ledger = ledger_of(stored, patterns, more.get("encodings"))
     state = State(SOURCE, "/registry", tuple(patterns), ((),), ledger.tallies)
     facts = {
         "source": SOURCE,
@@ -66,6 +69,7 @@ def audit_of(stored, patterns=("*",), **more):
         "stored_keys": len(stored),
         "read_keys": len(stored),
         "seconds": 0.1,
+        "outdated": ledger.outdated,
     }
     return Audit(**{**facts, **more})
 
@@ -267,3 +271,166 @@ def test_notes_say_what_the_counts_mean(more, says):
 def test_internal_keys_have_versions_too():
     tally = ledger_of(MIXED).tallies[INTERNAL, "ranges"]
     assert tally.versions == {"v1": 1}
+
+
+WIDGETS = "widgets.example.com"
+V2 = Encodings({WIDGETS: "example.com/v2", "pods": "v1"}, limit=10)
+
+
+def outdated_of(stored, encodings=V2, **more):
+    """What the result says of each resource's outdated objects: names, count, whether it is all."""
+    resources = audit_of(stored, encodings=encodings, **more).to_dict()["resources"]
+    return {
+        name: (one["outdated"], one["outdated_keys"], one["outdated_complete"])
+        for name, one in resources.items()
+        if "outdated" in one
+    }
+
+
+def test_objects_in_another_version_than_the_servers_write_are_named():
+    stored = {
+        **MIXED,
+        "/registry/example.com/widgets/team/d": object_of("example.com/v1"),
+        "/registry/pods/default/old": object_of("v0", "Pod"),
+        "/registry/secrets/default/unasked": object_of("v0", "Secret"),
+    }
+    assert outdated_of(stored) == {
+        WIDGETS: (["a", "team/d"], 2, True),
+        "pods": (["default/old"], 1, True),
+    }
+
+
+def test_the_version_that_was_asked_for_is_told_and_nothing_without():
+    result = audit_of(MIXED, encodings=V2).to_dict()["resources"]
+    assert result[WIDGETS]["encoding_version"] == "example.com/v2"
+    plain = audit_of(MIXED).to_dict()["resources"]
+    assert not [name for one in plain.values() for name in one if "outdated" in name]
+
+
+@pytest.mark.parametrize(
+    ("limit", "names", "complete"), [(0, 0, False), (3, 3, False), (7, 7, True), (8, 7, True)]
+)
+def test_names_are_kept_up_to_the_limit_and_all_are_counted(limit, names, complete):
+    stored = {f"/registry/example.com/widgets/{n}": object_of("example.com/v1") for n in range(7)}
+    encodings = Encodings({WIDGETS: "example.com/v2"}, limit=limit)
+    first = [str(n) for n in range(names)]
+    assert outdated_of(stored, encodings) == {WIDGETS: (first, 7, complete)}
+
+
+def test_with_nothing_outdated_no_limit_cuts():
+    stored = {"/registry/pods/default/web": object_of("v1", "Pod")}
+    assert outdated_of(stored, Encodings({"pods": "v1"}, limit=0)) == {"pods": ([], 0, True)}
+
+
+@pytest.mark.parametrize(
+    "value", [b"k8s:enc:aescbc:v1:key1:xx", b"garbage"], ids=["encrypted", "undecodable"]
+)
+def test_r4_what_can_not_be_seen_is_not_outdated_and_names_are_not_all(value):
+    stored = {**MIXED, "/registry/example.com/widgets/z": value}
+    assert outdated_of(stored)[WIDGETS] == (["a"], 1, False)
+
+
+def test_r4_an_increment_never_names_all():
+    state = State.unpack(audit_of(MIXED).state.pack())
+    increment = ledger_of(
+        {"/registry/example.com/widgets/d": object_of("example.com/v1")}, ["*"], V2
+    )
+    increment.merge(state.tallies)
+    found = audit_of({}, encodings=V2, incremental=True)
+    result = replace(found, tallies=increment.tallies, outdated=increment.outdated).to_dict()
+    widgets, pods = result["resources"][WIDGETS], result["resources"]["pods"]
+    assert (widgets["outdated"], widgets["outdated_keys"]) == (["d"], 2)
+    assert not widgets["outdated_complete"]
+    assert (pods["outdated"], pods["outdated_keys"], pods["outdated_complete"]) == ([], 0, False)
+
+
+def test_a_key_that_no_object_has_is_counted_and_not_named():
+    stored = {"/registry/example.com/widgets/a/b/c": object_of("example.com/v1")}
+    assert outdated_of(stored) == {WIDGETS: ([], 1, False)}
+
+
+@pytest.mark.parametrize(
+    ("encodings", "found"),
+    [
+        ({"events": "v1"}, (["default/a"], 1, True)),
+        ({"events.events.k8s.io": "v1"}, (["default/a"], 1, True)),
+        ({"events.events.k8s.io": "v1", "events": ""}, (["default/a"], 1, True)),
+        ({"events.events.k8s.io": "v1", "events": "v1"}, (["default/a"], 1, True)),
+        ({"events.events.k8s.io": "v2", "events": "v1"}, None),
+    ],
+)
+def test_the_same_objects_are_held_against_either_name(encodings, found):
+    stored = {"/registry/events/default/a": object_of("events.k8s.io/v1beta1", "Event")}
+    assert outdated_of(stored, Encodings(encodings, limit=10)).get("events") == found
+
+
+def test_what_is_outdated_is_in_the_summary_even_where_all_of_it_is():
+    stored = {"/registry/example.com/widgets/a": object_of("example.com/v1")}
+    assert audit_of(stored, encodings=V2).to_dict()["summary"][1:] == [
+        "  widgets.example.com: 1 not in example.com/v2, which the servers write.",
+        "To do: migrate what is stored in another version than the servers write.",
+    ]
+
+
+def test_names_are_not_kept_for_a_later_audit():
+    with_names, without = audit_of(MIXED, encodings=V2), audit_of(MIXED)
+    assert with_names.state.pack() == without.state.pack()
+
+
+@given(STORES, st.integers(0, 12))
+def test_names_are_all_that_differ_or_are_said_not_to_be(stored, limit):
+    encodings = Encodings({WIDGETS: "example.com/v2"}, limit=limit)
+    old = [key for key, value in sorted(stored.items()) if value == object_of("example.com/v1")]
+    names = [key.rpartition("/")[2] for key in old]
+    hidden = any(value[:1] != b"{" for value in stored.values())
+    found = outdated_of(stored, encodings).get(WIDGETS)
+    complete = not hidden and len(names) <= limit
+    assert found == ((names[:limit], len(names), complete) if stored else None)
+
+
+@pytest.mark.parametrize(
+    ("given_", "version"),
+    [
+        ("apps/v1", "apps/v1"),
+        ("v1", "v1"),
+        ("/v1", "v1"),
+        ("", ""),
+        ({"encoding_version": "apps/v1", "status": "agreed"}, "apps/v1"),
+        ({"encoding_version": "", "status": "disagreeing"}, ""),
+    ],
+)
+def test_encodings_are_taken_as_they_come(given_, version):
+    assert read_encodings({"deployments.apps": given_}, limit=5).of("deployments.apps") == version
+
+
+def test_without_encodings_nothing_is_outdated():
+    assert read_encodings(None, limit=5) == Encodings({}, limit=5)
+
+
+@pytest.mark.parametrize(
+    ("encodings", "says"),
+    [
+        ({"pods": 1}, "encodings holds 1 for 'pods'"),
+        ({"pods": None}, "encodings holds None for 'pods'"),
+        ({"pods": ["v1"]}, r"encodings holds \['v1'\] for 'pods'"),
+        ({"pods": {"hash": "x"}}, "encodings holds {'hash': 'x'} for 'pods'"),
+        ({"pods": {"encoding_version": 1}}, "for 'pods'"),
+        ({"pods": "Unknown"}, "encodings holds 'Unknown' for 'pods'"),
+        ({"pods": "a/b/v1"}, "encodings holds 'a/b/v1' for 'pods'"),
+        ({"pods": "apps/"}, "for 'pods'"),
+        ({"Pods": "v1"}, "encodings holds 'v1' for 'Pods'"),
+        ({"*": "v1"}, "encodings holds 'v1' for '[*]'"),
+        ({"agreed": True, "resources": {}}, "encodings holds True for 'agreed'"),
+        ({"pods": {"x": "y" * 5000}}, r"\.\.\. for 'pods'"),
+    ],
+)
+def test_encodings_that_are_none_are_refused(encodings, says):
+    with pytest.raises(LockstepError, match=says) as refusal:
+        read_encodings(encodings, limit=5)
+    assert "resources that discovery_hash returned" in refusal.value.remedy
+    assert len(refusal.value.what) < 200
+
+
+def test_a_limit_below_zero_is_refused():
+    with pytest.raises(LockstepError, match="outdated_limit is -1"):
+        read_encodings(None, limit=-1)

@@ -63,6 +63,11 @@ def test_a_resource_that_is_the_same_objects_as_another_has_its_counts():
     [
         pytest.param({"audited": ["*.example.com"]}, "pods", id="not audited"),
         pytest.param({"elsewhere": ["pods"]}, "pods", id="kept in another etcd"),
+        pytest.param(
+            {"elsewhere": ["events"], "seen": {"events.events.k8s.io": SEEN}},
+            "events.events.k8s.io",
+            id="kept in another etcd under its other name",
+        ),
         pytest.param({}, "deployments.apps", id="not looked at before"),
         pytest.param(
             {"seen": {"novelties.new.k8s.io": SEEN}}, "novelties.new.k8s.io", id="unknown place"
@@ -76,6 +81,50 @@ def test_r8_an_audit_says_nothing_of_what_it_does_not_cover(given, resource):
 def test_a_custom_resource_without_keys_is_covered():
     seen = {"widgets.example.com": {**SEEN, "origin": "custom"}}
     assert evidence({}, seen=seen).covers("widgets.example.com")
+
+
+def outdated(counts, *, resource="pods", written="v1", **given):
+    seen = {resource: {**SEEN, "encoding_version": written}}
+    return evidence(counts, seen=seen, **given).outdated(resource)
+
+
+def named(*found, complete=True, version="v1", shared=()):
+    return {
+        **counted({"v1": 3}, shared=shared),
+        "encoding_version": version,
+        "outdated": list(found),
+        "outdated_keys": len(found),
+        "outdated_complete": complete,
+    }
+
+
+def test_what_is_outdated_is_known_by_name():
+    assert outdated({"pods": named("default/a", "default/b")}) == ("default/a", "default/b")
+    assert outdated({"pods": named()}) == ()
+
+
+def test_a_resource_without_keys_has_nothing_outdated():
+    assert outdated({}) == ()
+
+
+def test_the_same_objects_are_outdated_under_their_other_name():
+    counts = {"events": named("default/a", shared=["events.events.k8s.io"])}
+    assert outdated(counts, resource="events.events.k8s.io") == ("default/a",)
+
+
+@pytest.mark.parametrize(
+    ("counts", "given"),
+    [
+        pytest.param({"pods": named("default/a", complete=False)}, {}, id="not all named"),
+        pytest.param({"pods": counted({"v1": 3})}, {}, id="none asked for"),
+        pytest.param({"pods": named(version="v2")}, {}, id="held against another version"),
+        pytest.param({"pods": named()}, {"written": ""}, id="servers that differ"),
+        pytest.param({}, {"audited": ["secrets"]}, id="not audited"),
+        pytest.param({}, {"elsewhere": ["pods"]}, id="kept in another etcd"),
+    ],
+)
+def test_r4_what_is_outdated_is_not_known_unless_all_of_it_is(counts, given):
+    assert outdated(counts, **given) is None
 
 
 @pytest.mark.parametrize(("audit", "before"), [({}, {}), ({"resources": {}}, {}), ("text", None)])

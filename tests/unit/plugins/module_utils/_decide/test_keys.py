@@ -137,6 +137,33 @@ def test_only_what_is_chosen_is_read(patterns, starts):
     assert [one.start.decode() for one in SPACE.ranges(patterns)] == starts
 
 
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ("/registry/pods/default/web-0", "default/web-0"),
+        ("/registry/minions/node-1", "node-1"),
+        ("/registry/services/specs/default/kubernetes", "default/kubernetes"),
+        ("/registry/clusterroles/system:node", "system:node"),
+        ("/registry/example.com/widgets/default/one", "default/one"),
+        ("/registry/example.com/widgets/cluster-wide", "cluster-wide"),
+        ("/registry/pods/default/web/deeper", ""),
+        ("/registry/pods/default/", ""),
+        ("/registry/pods//web", ""),
+        ("/registry/pods/", ""),
+        (b"/registry/pods/default/\xff", ""),
+    ],
+)
+def test_a_key_names_an_object_and_its_namespace(key, name):
+    key = key if isinstance(key, bytes) else key.encode()
+    assert keys.object_name(key, SPACE.place(key).directory) == name
+
+
+@pytest.mark.parametrize("resource", ["events", "events.events.k8s.io"])
+def test_the_same_objects_are_known_by_either_name(resource):
+    assert keys.same_objects(resource) == ("events", "events.events.k8s.io")
+    assert keys.same_objects("pods") == ("pods",)
+
+
 def test_events_are_chosen_by_either_group():
     assert keys.chosen("events", ["events.events.k8s.io"])
     assert keys.chosen("events", ["events"])

@@ -14,6 +14,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide import
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.migrations import (
     KEY_ANNOTATION,
     OUT_OF_TREE,
+    Api,
     MigrationKey,
     MigrationSight,
 )
@@ -49,6 +50,7 @@ def create_migration(
     key: MigrationKey,
     existing: Iterable[MigrationSight],
     paths: Mapping[str, str],
+    api: Api = OUT_OF_TREE,
 ) -> bool:
     """Make the migration of this turn; False if others did. All who make it choose one name."""
     name = migration_name(resource, key)
@@ -56,22 +58,33 @@ def create_migration(
     # One of this very turn that has ended and proved nothing stands in the way of another try.
     ended = [one for one in existing if one.name == name and not one.unfinished]
     delete_migrations(server, ended, paths)
-    plural, group = names.split_resource(resource)
-    _group, version = names.split_group_version(group_version)
     document = {
-        "apiVersion": f"{OUT_OF_TREE}/v1alpha1",
+        "apiVersion": _group_version(paths[api]),
         "kind": "StorageVersionMigration",
         "metadata": {"name": name, "annotations": {KEY_ANNOTATION: key.to_json()}},
-        "spec": {"resource": {"group": group, "version": version, "resource": plural}},
+        "spec": {"resource": _target(resource, group_version, paths[api])},
     }
     try:
-        server.post(paths[OUT_OF_TREE], document)
+        server.post(paths[api], document)
     except ServerFault as fault:
         # Somebody made the same one at the same time.
         if fault.status != 409:
             raise
         return False
     return True
+
+
+def _target(resource: str, group_version: str, path: str) -> dict[str, str]:
+    """How a migration names its resource: the later versions of the API ask for no version."""
+    plural, group = names.split_resource(resource)
+    target = {"group": group, "resource": plural}
+    if path.endswith("/v1alpha1/storageversionmigrations"):
+        target["version"] = names.split_group_version(group_version)[1]
+    return target
+
+
+def _group_version(path: str) -> str:
+    return "/".join(path.split("/")[2:4])
 
 
 def migration_name(resource: str, key: MigrationKey) -> str:

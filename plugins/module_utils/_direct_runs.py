@@ -1,0 +1,266 @@
+# Copyright: (c) 2026, the Lockstep authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# This module_utils is PRIVATE to the lockstep.kubernetes collection: it may change at any time.
+
+"""Rewriting objects ourselves: one resource at a time, recorded in its migration."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.locks import ProcessLock
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.migrations.direct import (
+    DirectMigration,
+    Orders,
+    Position,
+    Stopped,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.migrations.objects import (
+    create_migration,
+    delete_migrations,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.migrations.records import (
+    MigrationRecord,
+    read_position,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors import (
+    LockstepError,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.migrations import (
+    OUT_OF_TREE,
+    MigrationSight,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.outcomes import (
+    Outcome,
+    describe_progress,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.pace import (
+    FULL_CONNECTIONS,
+    GENTLE_CONNECTIONS,
+    GENTLE_MEGABITS,
+    GENTLE_QPS,
+    Limits,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.reasons import (
+    Reason,
+    plural,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.rewrites import (
+    Counts,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._migration_plans import (
+    Job,
+    Plan,
+    read_known,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import (
+    entry_server,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
+    ApiServer,
+    read_access,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._run import Teller
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._watcher import Watcher
+
+_LOCK = "migrate"
+
+
+class DirectRunner:
+    """Runs migrations in this very process. `beat` is called now and then, while it works."""
+
+    def __init__(
+        self,
+        module: AnsibleModule,
+        plan: Plan,
+        watcher: Watcher,
+        *,
+        count: Callable[[Job], int],
+        say: Teller,
+        beat: Callable[[], None],
+    ) -> None:
+        self._module, self._params = module, module.params
+        self._access = read_access(module)
+        self._plan, self._watcher = plan, watcher
+        self._count, self._say, self._beat = count, say, beat
+        self._begun = time.monotonic()
+
+    def run(self, jobs: Sequence[Job]) -> dict[str, Outcome]:
+        """Run them all, those first that were begun before."""
+        outcomes: dict[str, Outcome] = {}
+        if not jobs:
+            return outcomes
+        with entry_server(self._module, what="The migrations can't be run") as server:
+            lock = ProcessLock(server, _LOCK)
+            lock.take(patience=self._params["stuck_after"], say=self._say.now)
+            try:
+                for job in sorted(jobs, key=lambda one: not _was_running(one)):
+                    outcomes[job.resource] = self._run_direct(server, lock, job)
+                    if outcomes[job.resource].status == "unfinished":
+                        break
+            finally:
+                lock.release()
+        return outcomes
+
+    def _run_direct(self, server: ApiServer, lock: ProcessLock, job: Job) -> Outcome:
+        begun = time.monotonic()
+        if self._done_meanwhile(job):
+            return Outcome(job.resource, "ok", reason="another run has migrated it meanwhile")
+        migrations = self._own_migrations(server, job)
+        kept = MigrationRecord(server, self._plan.known.migration_paths[OUT_OF_TREE], migrations)
+        resumed = read_position(migrations[0]) if job.only is None else Position()
+
+        def said(counts: Counts) -> str:
+            seconds = time.monotonic() - begun
+            return describe_progress(
+                counts, total=run.total, seconds=seconds, before=resumed.counts
+            )
+
+        def check() -> bool:
+            self._say.rarely(lambda: f"{job.resource}: {said(run.counts)}")
+            return self._check(job, lock)
+
+        run = DirectMigration(
+            self._access,
+            Orders(
+                listing=job.listing,
+                limits=self._limits(),
+                timeout=self._params["timeout"],
+                patience=self._params["stuck_after"],
+                only=job.only,
+                undecodable=job.undecodable,
+            ),
+            check=check,
+            save=lambda position, counts: kept.save(position, counts, said(counts)),
+            total=self._count(job),
+        )
+        outcome = Outcome(
+            job.resource,
+            "succeeded",
+            backend=job.backend,
+            why=job.why,
+            migration=job.migration,
+        )
+        try:
+            kept.begin("rewriting")
+            counts = run.run(resumed)
+        except Stopped as stopped:
+            reached = replace(outcome, counts=run.counts, seconds=time.monotonic() - begun)
+            return self._stop(server, kept, reached, stopped)
+        done = replace(outcome, counts=counts, seconds=time.monotonic() - begun)
+        if counts.failed:
+            done = replace(done, status="failed", reason=_failure(counts))
+        kept.end(succeeded=not counts.failed, message=done.reason or said(counts), counts=counts)
+        return done
+
+    def _stop(
+        self, server: ApiServer, kept: MigrationRecord, reached: Outcome, stopped: Stopped
+    ) -> Outcome:
+        """Leave the migration as what it is now: void, to be taken up again, or failed."""
+        reached = replace(reached, reason=str(stopped.reason))
+        if stopped.kind == "superseded":
+            found = read_known(self._module).migrations_of(reached.resource)
+            unfinished = [one for one in found if one.unfinished]
+            delete_migrations(server, unfinished, self._plan.known.migration_paths)
+            return replace(reached, status="superseded")
+        if stopped.kind == "paused":
+            return replace(reached, status="unfinished")
+        kept.end(succeeded=False, message=reached.reason, counts=reached.counts or Counts())
+        return replace(reached, status="failed")
+
+    def _done_meanwhile(self, job: Job) -> bool:
+        """Whether another run did the same while this one waited for it."""
+        before = {one.uid for one in job.existing}
+        found = read_known(self._module).migrations_of(job.resource)
+        return any(
+            one.phase == "succeeded" and one.key == job.key and one.uid not in before
+            for one in found
+        )
+
+    def _own_migrations(self, server: ApiServer, job: Job) -> tuple[MigrationSight, ...]:
+        """The migration of this turn, and those of others that the same work serves."""
+        name, paths = job.migration, self._plan.known.migration_paths
+        ours = [one for one in job.existing if one.name == name and one.api == OUT_OF_TREE]
+        # What was begun under other processes proves nothing: it is begun anew.
+        void = [one for one in ours if one.unfinished and one.key != job.key]
+        delete_migrations(server, void, paths)
+        create_migration(
+            server,
+            resource=job.resource,
+            group_version=job.listing.group_version,
+            key=job.key,
+            existing=[one for one in job.existing if one not in void],
+            paths=paths,
+        )
+        found = read_known(self._module).migrations_of(job.resource)
+        unfinished = [one for one in found if one.unfinished and one.api == OUT_OF_TREE]
+        first = [one for one in unfinished if one.name == name]
+        if not first:
+            raise LockstepError(
+                f"The migration {name} is not there",
+                "Somebody deleted it, or ended it, at the same moment",
+                "Run the task again",
+            )
+        return (*first, *(one for one in unfinished if one.name != name))
+
+    def _limits(self) -> Limits:
+        full = self._params["speed"] == "full"
+        return Limits(
+            qps=self._params["max_qps"] or (0.0 if full else GENTLE_QPS),
+            megabits=self._params["max_bandwidth"] or (0.0 if full else GENTLE_MEGABITS),
+            connections=self._params["connections"]
+            or (FULL_CONNECTIONS if full else GENTLE_CONNECTIONS),
+            heed_latency=not full,
+        )
+
+    def _check(self, job: Job, lock: ProcessLock) -> bool:
+        """Whether to hold; what ends the work is raised."""
+        if not job.forced:
+            self._require_watched(job.resource)
+        stop_after = self._params["stop_after"]
+        if stop_after and time.monotonic() - self._begun > stop_after:
+            raise Stopped(
+                Reason(
+                    f"{job.resource}: {stop_after:.0f} s have passed",
+                    "Run the task again to go on",
+                    resource=job.resource,
+                ),
+                "paused",
+            )
+        if not lock.keep():
+            raise Stopped(Reason("another run has taken over", "Leave it to that run"), "paused")
+        self._beat()
+        return self._watcher.doubt is not None and not job.forced
+
+    def _require_watched(self, resource: str) -> None:
+        void = self._watcher.broken(resource)
+        if void:
+            raise Stopped(void, "superseded")
+        if self._watcher.doubted_for > self._params["stuck_after"]:
+            raise Stopped(
+                Reason(
+                    f"{resource}: for {self._watcher.doubted_for:.0f} s nobody could see what"
+                    f" every server writes. {self._watcher.doubt}",
+                    "Run the task again once all servers answer",
+                    resource=resource,
+                ),
+                "paused",
+            )
+
+
+def _was_running(job: Job) -> bool:
+    return any(one.phase == "running" for one in job.existing)
+
+
+def _failure(counts: Counts) -> str:
+    first = counts.failures[0]
+    return (
+        f"{plural(counts.failed, 'object')} could not be written, such as {first.name}:"
+        f" {first.reason}"
+    )

@@ -1,0 +1,353 @@
+# Copyright: (c) 2026, the Lockstep authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# This module_utils is PRIVATE to the lockstep.kubernetes collection: it may change at any time.
+
+"""Migrating until it is done: choose, gate, have it run, watch, verify, and record."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.crds import (
+    prune_stored_versions,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.migrations import controllers
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.passes import record
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.backends import (
+    Backend,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.epoch import (
+    decide_epoch,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors import (
+    LockstepError,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.migrations import (
+    IN_TREE,
+    OUT_OF_TREE,
+    Api,
+    MigrationSight,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.outcomes import (
+    Outcome,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.reasons import (
+    plural,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.settling import (
+    BUILT_IN_SECONDS,
+    Look,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.states import (
+    StorageState,
+    Transition,
+    decide_migrated,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.watching import (
+    LONGEST_GAP,
+    Watch,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._direct_runs import DirectRunner
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._migration_plans import (
+    Job,
+    Plan,
+    Planner,
+    check_options,
+    read_known,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import (
+    entry_server,
+    look,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
+    Access,
+    ApiServer,
+    read_access,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._run import Teller
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._states import record_pass
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._watcher import Watcher
+
+# How often proof is tried to be recorded, while others look at the same resources.
+_PROOFS = 3
+_GOES_ON = "kube-controller-manager does not notice, and finishes what it has begun"
+_APIS: Mapping[Backend, Api] = {
+    "in_tree": IN_TREE,
+    "migrator": OUT_OF_TREE,
+    "direct": OUT_OF_TREE,
+}
+
+
+class MigrationTask:
+    """One run of storage_migration that waits for the end."""
+
+    def __init__(self, module: AnsibleModule) -> None:
+        self._module, self._params = module, module.params
+        check_options(self._params)
+        self._access: Access = read_access(module)
+        self._teller = Teller(wanted=self._params["progress"])
+        self.planner = Planner(module, say=self._teller.now)
+        self._beaten_at = time.monotonic()
+
+    # --- the whole ---
+
+    def run(self) -> dict[str, Outcome]:
+        """Migrate what is to be migrated, as often as it takes and is allowed."""
+        outcomes: dict[str, Outcome] = {}
+        tries: dict[str, int] = {}
+        for attempt in range(self._params["retries"] + 1):
+            try:
+                plan = self.planner.plan()
+            except LockstepError as error:
+                if attempt == 0:
+                    raise
+                # What was undone by a change is reported, and the change with it.
+                self._teller.now(str(error))
+                break
+            left = {name for name, one in outcomes.items() if one.again}
+            outcomes.update(
+                {k: v for k, v in plan.settled.items() if k not in outcomes or k in left}
+            )
+            jobs = [one for one in plan.jobs if attempt == 0 or one.resource in left]
+            for job in jobs:
+                tries[job.resource] = attempt + 1
+            for resource, outcome in self._execute(replace(plan, jobs=tuple(jobs))).items():
+                outcomes[resource] = replace(outcome, attempts=tries[resource])
+            if not any(one.again for one in outcomes.values()):
+                break
+        return outcomes
+
+    # --- running ---
+
+    def _execute(self, plan: Plan) -> dict[str, Outcome]:
+        if not plan.jobs:
+            return {}
+        watched = [one.resource for one in plan.jobs if not one.forced]
+        watch = Watch(
+            plan.seen,
+            watched,
+            at=plan.looked_at,
+            encryption=self._params["encryption_generation"],
+        )
+        with Watcher(
+            watch,
+            lambda: look(self._module, self._access, watched),
+            every=self._params["watch_every"],
+        ) as watcher:
+            outcomes = self._run_all(plan, watcher)
+            return self._verify(plan, watcher, outcomes)
+
+    def _run_all(self, plan: Plan, watcher: Watcher) -> dict[str, Outcome]:
+        controlled = [one for one in plan.jobs if one.backend != "direct"]
+        direct = [one for one in plan.jobs if one.backend == "direct"]
+        outcomes: dict[str, Outcome] = {}
+        with entry_server(self._module, what="The migrations can't be made") as server:
+            started = {
+                api: [
+                    (
+                        job,
+                        backend.start(
+                            controllers.ControllerJob(job.listing, job.key, job.existing)
+                        ),
+                    )
+                    for job in controlled
+                    if _APIS[job.backend] == api
+                ]
+                for api in sorted({_APIS[one.backend] for one in controlled})
+                for backend in [self._controller(server, api, plan)]
+            }
+            runner = DirectRunner(
+                self._module,
+                plan,
+                watcher,
+                count=self.planner.count,
+                say=self._teller,
+                beat=lambda: self._beat(plan, watcher),
+            )
+            outcomes.update(runner.run(direct))
+            for api, pairs in started.items():
+                ended = self._controller(server, api, plan).wait(
+                    [run for _job, run in pairs],
+                    check=watcher.broken,
+                    tell=lambda done, total: self._tell_waiting(done, total, plan, watcher),
+                )
+                for job, _run in pairs:
+                    outcomes[job.resource] = _controlled(job, ended[job.resource])
+        return outcomes
+
+    def _controller(self, server: ApiServer, api: Api, plan: Plan) -> controllers.ControllerBackend:
+        return controllers.ControllerBackend(
+            server,
+            api=api,
+            paths=plan.known.migration_paths,
+            stuck_after=self._params["stuck_after"],
+        )
+
+    def _beat(self, plan: Plan, watcher: Watcher) -> None:
+        """Keep the records from going stale while the work lasts."""
+        now = time.monotonic()
+        if now - self._beaten_at < self._params["stale_after"] / 4:
+            return
+        self._beaten_at = now
+        if watcher.doubt is None and watcher.watch.last is not plan.seen:
+            watched = [one.resource for one in plan.jobs if not one.forced]
+            known = read_known(self._module)
+            record_pass(self._module, self._access, watcher.watch.last, known, watched)
+
+    # --- afterwards ---
+
+    def _verify(
+        self, plan: Plan, watcher: Watcher, outcomes: dict[str, Outcome]
+    ) -> dict[str, Outcome]:
+        """Look once more when all has settled, and record what has been proved."""
+        jobs = {one.resource: one for one in plan.jobs}
+        done = [
+            name
+            for name, one in outcomes.items()
+            if one.status == "succeeded" and not jobs[name].forced
+        ]
+        if done:
+            self._settle(watcher)
+        for name in done:
+            void = watcher.broken(name)
+            if void:
+                outcomes[name] = replace(outcomes[name], status="superseded", reason=str(void))
+            elif watcher.doubt is not None:
+                outcomes[name] = replace(
+                    outcomes[name],
+                    status="unfinished",
+                    reason=f"it can't be verified: {watcher.doubt}",
+                )
+        held = [name for name in done if outcomes[name].status == "succeeded"]
+        for name in held:
+            outcomes[name] = self._prune(watcher.watch.last, outcomes[name])
+        for name, against in self._prove(held, jobs, watcher).items():
+            outcomes[name] = (
+                replace(outcomes[name], status="unfinished", reason=f"it is not proved: {against}")
+                if against
+                else replace(outcomes[name], verified=True)
+            )
+        if watcher.watch.breaking is not None:
+            self._record_change(watcher.watch.breaking, [one.resource for one in plan.jobs])
+        return outcomes
+
+    def _prove(
+        self, resources: Sequence[str], jobs: Mapping[str, Job], watcher: Watcher
+    ) -> dict[str, str]:
+        """Record what was proved; by resource, what speaks against it."""
+        against: dict[str, str] = dict.fromkeys(resources, "")
+        left = list(resources)
+        for attempt in range(_PROOFS):
+            if attempt:
+                # Somebody else has looked in between, and knows more than the look that is judged.
+                time.sleep(1)
+                watcher.look_now()
+            against.update(self._record(left, jobs, watcher.watch.last))
+            left = [name for name in left if against[name]]
+            if not left:
+                break
+        return against
+
+    def _settle(self, watcher: Watcher) -> None:
+        """Watch a little longer: a server that has just begun to write shows only then."""
+        time.sleep(min(self._params["settle"], BUILT_IN_SECONDS))
+        deadline = time.monotonic() + LONGEST_GAP
+        watcher.look_now()
+        while watcher.doubt is not None and time.monotonic() < deadline:
+            time.sleep(1)
+            watcher.look_now()
+
+    def _prune(self, seen: Look, outcome: Outcome) -> Outcome:
+        crd = seen.sight.crds.get(outcome.resource)
+        if crd is None:
+            return outcome
+        with entry_server(self._module, what="The definition can't be changed") as server:
+            pruning = prune_stored_versions(
+                server, outcome.resource, uid=crd.uid, generation=crd.generation
+            )
+        if pruning.hindrance:
+            note = f"status.storedVersions was left at {list(pruning.before)}: {pruning.hindrance}"
+            return replace(outcome, notes=(*outcome.notes, note))
+        return replace(outcome, stored_versions=pruning.after)
+
+    def _record(
+        self, resources: Sequence[str], jobs: Mapping[str, Job], seen: Look
+    ) -> dict[str, str]:
+        if not resources:
+            return {}
+        window = timedelta(seconds=self._params["stale_after"])
+
+        def decide(resource: str, state: StorageState | None, _migrations: Any) -> Transition:
+            job = jobs[resource]
+            return decide_migrated(
+                state=state,
+                migration=MigrationSight(
+                    name=job.migration,
+                    api=_APIS[job.backend],
+                    resource=resource,
+                    phase="succeeded",
+                    key=job.key,
+                ),
+                agreement=seen.agreements[resource],
+                epoch_now=decide_epoch(
+                    sight=seen.sight,
+                    membership=seen.membership,
+                    resource=resource,
+                    encryption=self._params["encryption_generation"],
+                ),
+                now=seen.sight.now,
+                window=window,
+                watched=True,
+            )
+
+        done = record(
+            self._access,
+            look=seen,
+            settle=timedelta(),
+            resources=resources,
+            known=read_known(self._module),
+            decide=decide,
+            timeout=self._params["timeout"],
+            dry_run=False,
+        )
+        return {
+            one.resource: " ".join(str(note) for note in one.transition.notes)
+            if one.transition.kind == "refused"
+            else ""
+            for one in done
+        }
+
+    def _record_change(self, breaking: Look, resources: Sequence[str]) -> None:
+        """Let the records hold every version that any server has shown, also for a moment."""
+        seen = [one for one in resources if one in breaking.agreements]
+        record_pass(self._module, self._access, breaking, read_known(self._module), seen)
+
+    # --- the small ---
+
+    def _tell_waiting(self, done: int, total: int, plan: Plan, watcher: Watcher) -> None:
+        self._teller.rarely(lambda: f"{done} of {plural(total, 'migration')} have ended")
+        self._beat(plan, watcher)
+
+
+def _controlled(job: Job, ended: controllers.Ended) -> Outcome:
+    status: Any = "succeeded"
+    if ended.reason:
+        status = "superseded" if ended.superseded else "failed"
+    return Outcome(
+        job.resource,
+        status,
+        backend=job.backend,
+        why=job.why,
+        migration=ended.migration,
+        seconds=ended.seconds,
+        reason=str(ended.reason or ""),
+        notes=(_GOES_ON,) if ended.superseded and job.backend == "in_tree" else (),
+    )

@@ -1,0 +1,146 @@
+# Copyright: (c) 2026, the Lockstep authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# This module_utils is PRIVATE to the lockstep.kubernetes collection: it may change at any time.
+
+"""The names of a resource's objects, page by page, and nothing else of them (R11)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide import names
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.rewrites import ObjectName
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
+    ApiServer,
+    ServerFault,
+)
+
+_META = "g=meta.k8s.io;v=v1"
+_METADATA = f"application/json;as=PartialObjectMetadata;{_META}"
+_METADATA_LIST = f"application/json;as=PartialObjectMetadataList;{_META}"
+_TABLE = f"application/json;as=Table;{_META}"
+# Metadata holds the annotation that kubectl apply leaves: the whole object, data and all.
+_TABLE_ONLY = frozenset({"secrets", "configmaps"})
+
+
+@dataclass(frozen=True)
+class NamesPage:
+    """One page of a list."""
+
+    names: tuple[ObjectName, ...]
+    # Where the next page begins; empty after the last one.
+    token: str
+    # How many more there are, as far as the server tells.
+    remaining: int
+    # The resourceVersion of the list.
+    version: str
+
+
+@dataclass(frozen=True)
+class ObjectList:
+    """Where the objects of one resource are, and how they are read."""
+
+    resource: str
+    group_version: str
+    namespaced: bool
+
+    @property
+    def by_namespace(self) -> bool:
+        """Whether its names are told without their namespaces."""
+        return self.namespaced and self.resource in _TABLE_ONLY
+
+    @property
+    def answer_type(self) -> tuple[str, Mapping[str, str]]:
+        """What to accept of an answer about one object, and the query that goes with it."""
+        if self.resource in _TABLE_ONLY:
+            return _TABLE, {"includeObject": "None"}
+        return _METADATA, {}
+
+    def path(self, namespace: str = "", name: str = "") -> str:
+        """The path of one object, or of the objects of a namespace, or of all."""
+        plural, _group = names.split_resource(self.resource)
+        path = names.resource_path(
+            group_version=self.group_version, plural=plural, namespace=namespace
+        )
+        # Names of some resources hold colons; a server takes them as they are.
+        return f"{path}/{quote(name, safe=':')}" if name else path
+
+    def read_page(
+        self, server: ApiServer, *, namespace: str = "", token: str = "", limit: int = 500
+    ) -> NamesPage:
+        """One page. A token that has expired is replaced by the one that the server offers."""
+        while True:
+            try:
+                return self._read_page(server, namespace, token, limit)
+            except ServerFault as fault:
+                if fault.status != 410:
+                    raise
+                # It goes on at the same place, with what is there now; none means: from the start.
+                token = str((fault.document.get("metadata") or {}).get("continue") or "")
+
+    def _read_page(self, server: ApiServer, namespace: str, token: str, limit: int) -> NamesPage:
+        query = {"limit": str(limit)}
+        if token:
+            query["continue"] = token
+        if self.resource in _TABLE_ONLY:
+            document = server.get(
+                self.path(namespace), accept=_TABLE, includeObject="None", **query
+            ).json()
+            found = [
+                ObjectName(str(row["cells"][0]), namespace) for row in document.get("rows") or []
+            ]
+        else:
+            document = server.get(self.path(namespace), accept=_METADATA_LIST, **query).json()
+            found = [_name(item["metadata"]) for item in document.get("items") or []]
+        metadata = document.get("metadata") or {}
+        return NamesPage(
+            names=tuple(found),
+            token=str(metadata.get("continue") or ""),
+            remaining=int(metadata.get("remainingItemCount") or 0),
+            version=str(metadata.get("resourceVersion") or ""),
+        )
+
+    def count(self, server: ApiServer) -> int:
+        """How many objects there are."""
+        page = self.read_page(server, limit=1)
+        return len(page.names) + page.remaining
+
+    def read_orphans(self, server: ApiServer, namespaces: Iterable[str]) -> tuple[str, ...]:
+        """The names of objects outside of these namespaces; where they lie is not told."""
+        selector = ",".join(f"metadata.namespace!={one}" for one in namespaces)
+        document = server.get(
+            self.path(), accept=_TABLE, includeObject="None", fieldSelector=selector, limit="500"
+        ).json()
+        return tuple(str(row["cells"][0]) for row in document.get("rows") or [])
+
+
+def observe_namespaces(server: ApiServer) -> tuple[str, ...]:
+    """The names of all namespaces."""
+    found: list[str] = []
+    listing = ObjectList("namespaces", "v1", namespaced=False)
+    token = ""
+    while True:
+        page = listing.read_page(server, token=token)
+        found += [one.name for one in page.names]
+        token = page.token
+        if not token:
+            return tuple(sorted(set(found)))
+
+
+def read_answer(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The metadata in an answer about one object; a Table carries little more than its version."""
+    metadata = document.get("metadata")
+    return metadata if isinstance(metadata, Mapping) else {}
+
+
+def _name(metadata: Mapping[str, Any]) -> ObjectName:
+    return ObjectName(
+        name=str(metadata["name"]),
+        namespace=str(metadata.get("namespace") or ""),
+        version=str(metadata.get("resourceVersion") or ""),
+    )

@@ -1,0 +1,117 @@
+# Copyright: (c) 2026, the Lockstep authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# This module_utils is PRIVATE to the lockstep.kubernetes collection: it may change at any time.
+
+"""The results of storage_migration: the verdict and the totals first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.observations import (
+    UNKNOWN,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.outcomes import (
+    Outcome,
+    add_up,
+    summarise,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.reasons import plural
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._run import NotReached, Result
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What would be done of one resource."""
+
+    backend: str
+    why: str
+    visited: int
+    # None: nobody can tell without reading etcd; a dry run can't.
+    rewritten: int | None
+
+
+def present_outcomes(outcomes: Mapping[str, Outcome]) -> Result:
+    """What was done; raises if anything was not."""
+    summary = summarise(outcomes)
+    counts = add_up(outcomes.values())
+    done = {name: one for name, one in outcomes.items() if one.status not in ("ok", "skipped")}
+    made = {name: [one.migration] for name, one in done.items() if one.migration}
+    result = {
+        "changed": any(one.wrote for one in done.values()),
+        "summary": summary,
+        "totals": {
+            "resources": len(outcomes),
+            "migrated": sum(one.status == "succeeded" for one in done.values()),
+            "listed": counts.listed,
+            "rewritten": counts.rewritten,
+            "already_current": counts.current,
+            "gone": counts.gone,
+            "failed": counts.failed,
+            "seconds": round(sum(one.seconds for one in done.values()), 1),
+        },
+        "resources": {name: one.to_dict() for name, one in sorted(done.items())},
+        "migrations": made,
+        "skipped": _skipped(outcomes),
+        "unfinished": any(one.status == "unfinished" for one in done.values()),
+        "diff": {"before": {}, "after": made},
+    }
+    bad = [one for one in done.values() if one.bad]
+    if bad:
+        raise NotReached(
+            f"{plural(len(bad), 'resource')} of {len(outcomes)} could not be migrated",
+            " ".join(line.strip() for line in summary),
+            "See resources in the result for each of them; run the task again to go on",
+            result=result,
+        )
+    return result
+
+
+def present_plan(settled: Mapping[str, Outcome], planned: Mapping[str, Planned]) -> Result:
+    """What would be done."""
+    visited = sum(one.visited for one in planned.values())
+    known = [one.rewritten for one in planned.values() if one.rewritten is not None]
+    rewritten: object = sum(known) if len(known) == len(planned) else UNKNOWN
+    return {
+        "changed": bool(planned),
+        "summary": [
+            (
+                f"{plural(len(planned), 'resource')} would be migrated,"
+                f" {plural(visited, 'object')} visited, {rewritten} rewritten."
+            ),
+            *(
+                f"  {name}: {plural(one.visited, 'object')} by {one.backend}: {one.why}."
+                for name, one in sorted(planned.items())
+            ),
+        ],
+        "totals": {
+            "resources": len(planned) + len(settled),
+            "would_visit": visited,
+            "would_rewrite": rewritten,
+        },
+        "resources": {
+            name: {
+                "status": "planned",
+                "backend": one.backend,
+                "backend_reason": one.why,
+                "would_visit": one.visited,
+                "would_rewrite": UNKNOWN if one.rewritten is None else one.rewritten,
+            }
+            for name, one in sorted(planned.items())
+        },
+        "migrations": {},
+        "skipped": _skipped(settled),
+        "unfinished": False,
+        "diff": {"before": {}, "after": {name: one.backend for name, one in planned.items()}},
+    }
+
+
+def _skipped(outcomes: Mapping[str, Outcome]) -> dict[str, str]:
+    return {
+        name: one.reason
+        for name, one in sorted(outcomes.items())
+        if one.status in ("ok", "skipped")
+    }

@@ -1,0 +1,108 @@
+# Copyright: (c) 2026, the Lockstep authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is said of migrations: while they run, and afterwards."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.outcomes import (
+    Outcome,
+    describe_progress,
+    summarise,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.rewrites import Counts
+
+DONE = Outcome(
+    "widgets.example.com",
+    "succeeded",
+    backend="direct",
+    migration="m",
+    counts=Counts(listed=10, rewritten=8, current=2),
+    seconds=2.0,
+    verified=True,
+)
+
+
+def said(*outcomes):
+    return summarise({one.resource: one for one in outcomes})
+
+
+def test_the_verdict_and_the_totals_come_first():
+    (line,) = said(DONE, Outcome("pods", "ok"))
+    assert line == (
+        "migrated: 1 resource migrated and 1 current already. 10 objects visited, 8 rewritten,"
+        " 2 current already, 0 gone, 0 failed."
+    )
+
+
+def test_nothing_to_do_is_said_so():
+    assert said(Outcome("pods", "ok"))[0].startswith("nothing to do:")
+
+
+def test_each_resource_that_went_wrong_has_a_line_with_its_reason():
+    lines = said(DONE, Outcome("pods", "superseded", reason="a server changed"))
+    assert lines[0].startswith(
+        "superseded: 1 resource migrated, 0 current already and 1 superseded"
+    )
+    assert lines[1] == "  pods: superseded: a server changed."
+
+
+def test_the_worst_outcome_is_the_verdict():
+    lines = said(Outcome("a", "unfinished"), Outcome("b", "failed"), Outcome("c", "superseded"))
+    assert lines[0].startswith("failed:")
+
+
+def test_what_was_forced_is_not_proved():
+    lines = said(Outcome("pods", "succeeded", migration="m"))
+    assert "not proved: it was forced" in lines[1]
+
+
+@pytest.mark.parametrize(
+    ("status", "counts", "again"),
+    [
+        ("superseded", Counts(), True),
+        ("failed", None, True),
+        ("failed", Counts(failed=1), False),
+        ("succeeded", None, False),
+    ],
+)
+def test_what_may_go_better_is_tried_again(status, counts, again):
+    assert Outcome("pods", status, counts=counts).again is again
+
+
+def test_a_result_gives_rate_and_counts():
+    data = DONE.to_dict()
+    assert (data["listed"], data["rewritten"], data["rate"]) == (10, 8, 5.0)
+
+
+def test_what_a_controller_does_not_tell_is_null():
+    data = Outcome("pods", "succeeded").to_dict()
+    assert data["rewritten"] is None
+    assert data["rate"] is None
+
+
+@pytest.mark.parametrize(
+    ("total", "seconds", "text"),
+    [
+        (1000, 10, "10 % (100 of 1000), 10 objects/s, 90 s left"),
+        (100, 10, "100 % (100 of 100), 10 objects/s"),
+        (100000, 10, "0 % (100 of 100000), 10 objects/s, 2.8 h left"),
+        (0, 0, "100 % (100 of 0), 0 objects/s"),
+    ],
+)
+def test_progress_is_one_line(total, seconds, text):
+    said_ = describe_progress(Counts(rewritten=100), total=total, seconds=seconds)
+    assert said_.replace("2 min left", "90 s left") == text
+
+
+def test_a_run_that_was_taken_up_again_counts_its_rate_from_there():
+    before = Counts(rewritten=900)
+    line = describe_progress(Counts(rewritten=1000), total=2000, seconds=10, before=before)
+    assert "10 objects/s" in line
+
+
+def test_failures_show_while_it_runs():
+    assert "3 failed" in describe_progress(Counts(failed=3), total=9, seconds=1)
