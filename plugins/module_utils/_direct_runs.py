@@ -164,11 +164,11 @@ class DirectRunner:
     ) -> Outcome:
         """Leave the migration as what it is now: void, to be taken up again, or failed."""
         reached = replace(reached, reason=str(stopped.reason))
-        if stopped.kind == "superseded":
+        if stopped.kind in ("superseded", "deleted"):
             found = read_known(self._module).migrations_of(reached.resource)
             unfinished = [one for one in found if one.unfinished]
             delete_migrations(server, unfinished, self._plan.known.migration_paths)
-            return replace(reached, status="superseded")
+            return replace(reached, status="superseded", final=stopped.kind == "deleted")
         if stopped.kind == "paused":
             return replace(reached, status="unfinished")
         kept.end(succeeded=False, message=reached.reason, counts=reached.counts or Counts())

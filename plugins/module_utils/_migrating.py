@@ -349,5 +349,6 @@ def _controlled(job: Job, ended: controllers.Ended) -> Outcome:
         migration=ended.migration,
         seconds=ended.seconds,
         reason=str(ended.reason or ""),
+        final=ended.final,
         notes=(_GOES_ON,) if ended.superseded and job.backend == "in_tree" else (),
     )

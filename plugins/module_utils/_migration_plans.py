@@ -133,8 +133,8 @@ class Planner:
 
     def plan(self) -> Plan:
         """Look, judge and choose, without writing anything but what was seen."""
-        seen, looked_at = self._look_settled()
-        known = self._known()
+        known, seen, looked_at = self._look_settled()
+        self._warn_of_leftovers(seen, known)
         chosen, settled = self._choose(seen)
         self._gate(seen, chosen)
         recorded = record_pass(
@@ -164,12 +164,14 @@ class Planner:
         if job.only is not None:
             return len(job.only)
         with entry_server(self._module, what="The objects can't be counted") as server:
-            return job.listing.count(server)
+            return job.listing.count(server) or 0
 
-    def _look_settled(self) -> tuple[Look, float]:
+    def _look_settled(self) -> tuple[RecordedStates, Look, float]:
         """Look; if a definition was changed just now, once more when every server follows it."""
         settle = timedelta(seconds=self._params["settle"])
         while True:
+            # First: what has ended by then has ended under the servers that are looked at.
+            known = self._known()
             begun = time.monotonic()
             seen = look(self._module, self._access)
             moments = [
@@ -180,9 +182,21 @@ class Planner:
                 ((one - seen.sight.now).total_seconds() for one in moments if one), default=0.0
             )
             if left <= 0 or self._module.check_mode:
-                return seen, begun
+                return known, seen, begun
             self._say(f"waiting {left:.0f} s until every server follows a definition")
             time.sleep(min(left, 5.0) + 0.1)
+
+    def _warn_of_leftovers(self, seen: Look, known: RecordedStates) -> None:
+        """Name migrations that crash the in-tree controller, up to 1.36, as long as they are."""
+        if "*" not in self._params["resources"]:
+            return
+        for one in known.migrations:
+            if one.api == IN_TREE and one.unfinished and one.resource not in seen.agreements:
+                self._module.warn(
+                    f"The migration {one} is of {one.resource}, which no server serves."
+                    " kube-controller-manager up to 1.36 crashes over it. Delete it with"
+                    f" state=absent and resources={one.resource}."
+                )
 
     def _choose(self, seen: Look) -> tuple[list[str], dict[str, Outcome]]:
         """The resources to look into, and why others are left out."""
@@ -247,21 +261,23 @@ class Planner:
         agreement = seen.agreements[resource]
         forced = not agreement.agreed
         existing = known.migrations_of(resource)
-        key = key_for(state) if state else None
-        if forced and key is None:
-            key = self._forced_key(seen, resource)
-        if state is None or key is None:
+        # A key of the state's own would make it a proof later on (R4).
+        key = self._forced_key(seen, resource) if forced else key_for(state) if state else None
+        if key is None or (state is None and not forced):
             return Outcome(resource, "failed", reason=f"nothing could be recorded of {resource}")
         pending = [one for one in existing if one.unfinished and one.api == OUT_OF_TREE]
-        if not forced and not pending and not self._due(state, agreement):
-            return Outcome(
-                resource, "ok", reason="all that is stored of it is in its current version"
-            )
+        current = bool(state and not forced and not self._due(state, agreement))
+        done = Outcome(resource, "ok", reason="all that is stored of it is in its current version")
+        if current and not pending:
+            return done
         served = _served(seen, resource)
         if served is None:
             return Outcome(resource, "failed", reason="no server serves it")
-        only = self._only(state, agreement)
+        only = self._only(state, agreement) if state else None
         backend, why = self._backend(resource, agreement, served, known, only)
+        if current and backend != "direct":
+            # What is pending there is not run by us.
+            return done
         return Job(
             resource=resource,
             listing=ObjectList(
@@ -329,13 +345,14 @@ class Planner:
         )
         return backend, why
 
-    def _migrator_lives(self, known: RecordedStates) -> bool:
+    def _migrator_lives(self, known: RecordedStates) -> bool | None:
+        """Whether the out-of-tree migrator is at work; None if that may not be tried."""
         path = known.migration_paths.get(OUT_OF_TREE)
         if path is None:
             return False
         if self._module.check_mode:
-            # Asking writes an object.
-            return False
+            # Trying writes an object.
+            return None
         if self._lives is None:
             with entry_server(self._module, what="The migrator can't be asked") as server:
                 self._lives = controllers.migrator_lives(server, path)
@@ -357,7 +374,8 @@ class Planner:
             raise LockstepError(
                 f"{direct[0].resource} can't be migrated directly",
                 "An out-of-tree migrator is alive, and would run the same migrations",
-                "Set backend to migrator, or stop it",
+                "Set backend to migrator; or stop it, and delete what it was running with"
+                " state=absent",
             )
 
     def _known(self) -> RecordedStates:

@@ -2,97 +2,18 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from lab.aggregated import FLUNDERS, WARDLE, Endpoint, Wardle
 from lab.ansible import look
-from lab.api import ApiError
 from lab.control_plane import ControlPlane
 from lab.load_balancer import LoadBalancer
 from lab.objects import CRDS
-from lab.processes import Process
 from lab.recorder import STATES, Recorder
 from lab.waiting import eventually
-
-GROUP = "wardle.example.com"
-FLUNDERS = f"flunders.{GROUP}"
-SERVICE = "/api/v1/namespaces/wardle/services"
-SLICES = "/apis/discovery.k8s.io/v1/namespaces/wardle/endpointslices"
-API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
-
-Endpoint = tuple[str, int]
-
-
-class Wardle:
-    """The sample API behind a Service, with endpoints that a test chooses."""
-
-    def __init__(self, plane: ControlPlane) -> None:
-        self.plane = plane
-        process, address, port = plane.start_sample_apiserver()
-        self.process: Process = process
-        self.endpoint: Endpoint = (address, port)
-        self._slices: list[str] = []
-        self._define()
-
-    def stand_on(self, *endpoints: Endpoint) -> None:
-        """Make these the endpoints of the Service, one EndpointSlice each."""
-        for name in self._slices:
-            self.plane.api.delete(f"{SLICES}/{name}")
-        self._slices = [f"wardle-{number}" for number, _endpoint in enumerate(endpoints)]
-        for name, (address, port) in zip(self._slices, endpoints, strict=True):
-            self.plane.api.create(
-                SLICES,
-                {
-                    "metadata": {"name": name, "labels": {"kubernetes.io/service-name": "wardle"}},
-                    "addressType": "IPv4",
-                    "ports": [{"name": "https", "port": port, "protocol": "TCP"}],
-                    "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
-                },
-            )
-        if endpoints:
-            eventually(self.served, within=60)
-
-    def remove(self) -> None:
-        self.stand_on()
-        for version in ("v1alpha1", "v1beta1"):
-            self.plane.api.delete(f"{API_SERVICES}/{version}.{GROUP}")
-        self.plane.api.delete(f"{SERVICE}/wardle")
-        self.process.stop()
-
-    def served(self) -> bool:
-        """Whether every server passes requests on."""
-        try:
-            for server in self.plane.servers.values():
-                for version in ("v1alpha1", "v1beta1"):
-                    server.api.get(f"/apis/{GROUP}/{version}")
-        except ApiError:
-            return False
-        return True
-
-    def _define(self) -> None:
-        api = self.plane.api
-        api.create("/api/v1/namespaces", {"metadata": {"name": "wardle"}})
-        port = {"name": "https", "port": 443, "protocol": "TCP"}
-        api.create(SERVICE, {"metadata": {"name": "wardle"}, "spec": {"ports": [port]}})
-        bundle = self.plane.authority.certificate_file.read_bytes()
-        for version in ("v1alpha1", "v1beta1"):
-            api.create(
-                API_SERVICES,
-                {
-                    "metadata": {"name": f"{version}.{GROUP}"},
-                    "spec": {
-                        "group": GROUP,
-                        "version": version,
-                        "groupPriorityMinimum": 1000,
-                        "versionPriority": 15,
-                        "caBundle": base64.b64encode(bundle).decode(),
-                        "service": {"namespace": "wardle", "name": "wardle", "port": 443},
-                    },
-                },
-            )
 
 
 @pytest.fixture(scope="module")
@@ -120,13 +41,13 @@ def copies(wardle: Wardle) -> Iterator[Callable[..., Endpoint]]:
 def test_one_ready_endpoint_is_agreed_with_a_note(wardle: Wardle) -> None:
     wardle.stand_on(wardle.endpoint)
 
-    seen = look(wardle.plane, resources=[f"*.{GROUP}"])
+    seen = look(wardle.plane, resources=[f"*.{WARDLE}"])
 
     said = seen["resources"][FLUNDERS]
     assert seen["agreed"], seen["reasons"]
     assert said["status"] == "agreed"
     assert said["origin"] == "aggregated"
-    assert said["encoding_version"] == f"{GROUP}/v1alpha1"
+    assert said["encoding_version"] == f"{WARDLE}/v1alpha1"
     (note,) = said["notes"]
     address, port = wardle.endpoint
     assert f"one endpoint {address}:{port} of the Service wardle/wardle only" in note
@@ -140,7 +61,7 @@ def test_two_ready_endpoints_are_unknown(
     other = wardle.plane.take_address()[0] if apart == "by address" else address
     wardle.stand_on(wardle.endpoint, copies(at=(other, port + 1)))
 
-    seen = look(wardle.plane, resources=[f"*.{GROUP}"])
+    seen = look(wardle.plane, resources=[f"*.{WARDLE}"])
 
     said = seen["resources"][FLUNDERS]
     assert not seen["agreed"]
@@ -157,9 +78,9 @@ def test_an_aggregated_api_that_is_down_leaves_the_others_alone(wardle: Wardle) 
     seen = look(wardle.plane)
 
     assert not seen["agreed"]
-    assert agreed_on(seen, f"*.{GROUP}") == set()
+    assert agreed_on(seen, f"*.{WARDLE}") == set()
     assert "deployments.apps" in agreed_on(seen, "*")
-    assert any(GROUP in reason for reason in seen["reasons"])
+    assert any(WARDLE in reason for reason in seen["reasons"])
 
 
 def test_an_aggregated_api_that_is_down_is_not_agreed_on_by_itself(wardle: Wardle) -> None:
@@ -188,7 +109,7 @@ def test_what_is_stored_of_it_is_recorded_only_if_it_is_named(
 ) -> None:
     wardle.stand_on(wardle.endpoint)
 
-    chosen = recorder.observe(f"*.{GROUP}", "pods")
+    chosen = recorder.observe(f"*.{WARDLE}", "pods")
     named = recorder.observe(FLUNDERS)
 
     assert list(chosen["states"]) == ["pods"]

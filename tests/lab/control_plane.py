@@ -24,6 +24,8 @@ from .processes import Process
 
 ISSUER = "https://kubernetes.default.svc"
 STORAGE_VERSION_API = "internal.apiserver.k8s.io/v1alpha1"
+MIGRATION_API = "storagemigration.k8s.io/v1beta1"
+MIGRATION_GATE = {"StorageVersionMigrator": True}
 _SERVICE_ADDRESS = "10.0.0.1"
 _FIRST_OCTET = 10
 _OCTETS = 60
@@ -51,6 +53,16 @@ class ServerSpec:
             self,
             feature_gates={**self.feature_gates, "StorageVersionAPI": True},
             runtime_config={**self.runtime_config, STORAGE_VERSION_API: True},
+        )
+
+    def with_migration_api(self) -> ServerSpec:
+        """The same, with the in-tree API for migrations turned on; 1.37 has it by itself."""
+        if self.release != binaries.DEFAULT_RELEASE:
+            return self
+        return replace(
+            self,
+            feature_gates={**self.feature_gates, **MIGRATION_GATE},
+            runtime_config={**self.runtime_config, MIGRATION_API: True},
         )
 
 
@@ -409,6 +421,18 @@ class ControlPlane:
             command.append(f"--feature-gates={gates}")
         return self._start("kube-controller-manager", command)
 
+    def start_in_tree_migrator(self, *, release: str = binaries.DEFAULT_RELEASE) -> Process:
+        """A kube-controller-manager that runs migrations; it sees only what is defined by now.
+
+        The migrations rely on what the garbage collector knows of the objects, and that looks
+        for new resources every half minute.
+        """
+        return self.start_controller_manager(
+            release=release,
+            controllers=["storage-version-migrator-controller", "garbage-collector-controller"],
+            feature_gates=MIGRATION_GATE,
+        )
+
     def start_migrator(self, *arguments: str, user: User | None = None) -> Process:
         """The real out-of-tree migrator; without a user it runs as its own manifests let it."""
         return self._start_out_of_tree("migrator", *arguments, user=user)
@@ -484,6 +508,7 @@ class ControlPlane:
                 "--log-level=warn",
             ],
         )
+        self.etcd_process = process
         ca = authority.certificate_file
         store = EtcdStore(url, ca=ca, certificate=client_certificate, key=client_key)
         self.wait(lambda: _answers(store), process, 30)

@@ -55,6 +55,13 @@ class EtcdStore:
         body = {"key": _encode(prefix), "range_end": _encode(_after(prefix)), "keys_only": True}
         return [key for key, _value in self._range(body)]
 
+    def writes(self, prefix: str) -> dict[str, int]:
+        """How often each key below a prefix has been written since it was created."""
+        body = {"key": _encode(prefix), "range_end": _encode(_after(prefix)), "keys_only": True}
+        pairs = self.call("kv/range", body).get("kvs", [])
+        assert isinstance(pairs, list)
+        return {base64.b64decode(one["key"]).decode(): int(one["version"]) for one in pairs}
+
     def revision(self) -> int:
         """How many writes have reached etcd: the difference of two counts those between."""
         header = self.call("kv/range", {"key": _encode("/none")})["header"]

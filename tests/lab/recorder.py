@@ -24,6 +24,7 @@ DEFINITIONS = Path(__file__).resolve().parents[2] / "roles" / "migrator" / "file
 GROUP = "/apis/migration.k8s.io/v1alpha1"
 STATES = f"{GROUP}/storagestates"
 MIGRATIONS = f"{GROUP}/storageversionmigrations"
+IN_TREE_MIGRATIONS = "/apis/storagemigration.k8s.io/v1beta1/storageversionmigrations"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 UNKNOWN = "Unknown"
 
@@ -150,9 +151,9 @@ class Recorder:
         for resource in self.states():
             self.vouch(resource)
 
-    def migrations(self, resource: str = "") -> dict[str, Any]:
-        """The migrations of one resource, or all."""
-        found = {one["metadata"]["name"]: one for one in self.api.get(MIGRATIONS)["items"]}
+    def migrations(self, resource: str = "", *, at: str = MIGRATIONS) -> dict[str, Any]:
+        """The migrations of one resource, or all, in one of the two APIs for them."""
+        found = {one["metadata"]["name"]: one for one in self.api.get(at)["items"]}
         return {n: one for n, one in found.items() if resource in ("", resource_of(one))}
 
     def migrate_by_hand(self, resource: str, *, name: str, version: str = "v1") -> Any:
@@ -171,6 +172,13 @@ class Recorder:
             condition = {"type": how, "status": "True", "message": message}
             document = {**one, "status": {"conditions": [condition]}}
             self.api.replace(f"{MIGRATIONS}/{name}/status", document)
+
+    def wait_for_migrator(self) -> None:
+        """Wait until a migrator is there: it fails at once what it can't run."""
+        self.migrate_by_hand("nothings.example.com", name="is-anybody-there")
+        # Not before it has ended: for one that is deleted meanwhile it waits for seconds.
+        eventually(lambda: "Failed" in conditions(self.migrations()["is-anybody-there"]), within=60)
+        self.api.delete(f"{MIGRATIONS}/is-anybody-there")
 
     def wait_migrated(self, *resources: str, within: float = 90) -> None:
         """Wait until somebody has run every migration of these resources."""

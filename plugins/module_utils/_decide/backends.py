@@ -54,6 +54,8 @@ def choose_backend(
         return "in_tree", "storagemigration.k8s.io is served"
     if surroundings.migrator:
         return "migrator", "storagemigration.k8s.io is not served, and the migrator is alive"
+    if surroundings.migrator is None:
+        return "direct", "storagemigration.k8s.io is not served; a migrator was not looked for"
     return "direct", "no controller that runs migrations was found"
 
 
@@ -75,7 +77,7 @@ def _require(asked: Asked, resource: str, origin: Origin, surroundings: Surround
             "It belongs to an aggregated API",
             "Set backend to direct",
         )
-    if asked == "migrator" and not surroundings.migrator:
+    if asked == "migrator" and surroundings.migrator is False:
         raise LockstepError(
             "The option backend is migrator",
             "No out-of-tree migrator answers in this cluster",

@@ -44,6 +44,8 @@ class Outcome:
     seconds: float = 0.0
     attempts: int = 0
     reason: str = ""
+    # Whether another try in the same run is of no use.
+    final: bool = False
     verified: bool = False
     stored_versions: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -51,6 +53,8 @@ class Outcome:
     @property
     def again(self) -> bool:
         """Whether it is worth another try in the same run."""
+        if self.final:
+            return False
         return self.status == "superseded" or (self.status == "failed" and self.counts is None)
 
     @property

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from .epoch import Epoch, compare_epochs, decide_epoch
+from .names import split_group_version, split_resource
 from .reasons import Reason, enumerate_names
 from .settling import Look
 
@@ -34,6 +35,7 @@ class Watch:
         self._epochs = {name: self._epoch(first, name) for name in self._hashes}
         self._first = dict(self._epochs)
         self._transitions = {name: _transition(first, name) for name in self._hashes}
+        self._backends = {name: _backends(first, name) for name in self._hashes}
         self.last = first
         # When the last look that saw all servers began.
         self.seen_at = at
@@ -94,6 +96,8 @@ class Watch:
             return "the servers came to disagree"
         if not agreement.agreed:
             return ""
+        if _backends(look, name) != self._backends[name]:
+            return "another endpoint came to serve it"
         epoch = self._epoch(look, name)
         harmful = [
             str(one)
@@ -123,6 +127,17 @@ class Watch:
     def epochs(self) -> Mapping[str, Epoch]:
         """The epochs that the last good look found."""
         return self._epochs
+
+
+def _backends(look: Look, name: str) -> set[tuple[str, tuple[str, ...]]]:
+    """What serves an aggregated resource: Services, each with its endpoints (R7)."""
+    _plural, group = split_resource(name)
+    proxied = look.sight.aggregated.values()
+    return {
+        (one.service, one.endpoints_after)
+        for one in proxied
+        if split_group_version(one.group_version)[0] == group
+    }
 
 
 def _transition(look: Look, name: str) -> str:

@@ -105,9 +105,14 @@ class ObjectList:
             version=str(metadata.get("resourceVersion") or ""),
         )
 
-    def count(self, server: ApiServer) -> int:
-        """How many objects there are."""
-        page = self.read_page(server, limit=1)
+    def count(self, server: ApiServer) -> int | None:
+        """How many objects there are; None if nobody can tell, since one can't be decoded."""
+        try:
+            page = self.read_page(server, limit=1)
+        except ServerFault as fault:
+            if fault.status != 500:
+                raise
+            return None
         return len(page.names) + page.remaining
 
     def read_orphans(self, server: ApiServer, namespaces: Iterable[str]) -> tuple[str, ...]:

@@ -14,8 +14,8 @@ what it leaves undone.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.migrations.objects import (
     create_migration,
@@ -28,9 +28,11 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.migrat
     Api,
     MigrationKey,
     MigrationSight,
+    Phase,
     read_migration,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.reasons import Reason
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.rewrites import ObjectName
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.objects import ObjectList
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
     ApiServer,
@@ -39,7 +41,11 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.serve
 
 _POLL_SECONDS = 1.0
 _SAMPLE_SECONDS = 10.0
+# Objects a second. One that is current already leaves no trace of having been visited, so that the
+# in-tree controller is trusted to be at least this fast.
+_SLOWEST = 50.0
 _PROBE_SECONDS = 3.0
+_PROBE_END_SECONDS = 10.0
 _PROBE = "lockstep-probe"
 
 _WHO: Mapping[Api, str] = {
@@ -64,11 +70,11 @@ class ControllerRun:
     job: ControllerJob
     name: str
     begun: float
-    moved: float
-    # What was last seen of it: whatever moves here is progress.
-    trace: object = None
-    sample: object = None
-    sampled: float = field(default=0.0)
+    # How many objects are visited without a trace.
+    unseen: int = 0
+    # Some objects that nobody has written since the first look at them.
+    untouched: frozenset[ObjectName] | None = None
+    sampled: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,8 @@ class Ended:
     seconds: float
     reason: Reason | None = None
     superseded: bool = False
+    # Whether another try is of no use: nobody is there to make it, or nobody wants it any more.
+    final: bool = False
 
 
 class ControllerBackend:
@@ -110,8 +118,16 @@ class ControllerBackend:
             paths=self._paths,
             api=self._api,
         )
-        now = time.monotonic()
-        return ControllerRun(job, name, begun=now, moved=now)
+        return ControllerRun(job, name, begun=time.monotonic(), unseen=self._unseen(job.listing))
+
+    def _unseen(self, listing: ObjectList) -> int:
+        if self._api != IN_TREE:
+            # It says after each page how far it is.
+            return 0
+        try:
+            return listing.count(self._server) or 0
+        except ServerFault:
+            return 0
 
     def wait(
         self,
@@ -122,21 +138,34 @@ class ControllerBackend:
     ) -> dict[str, Ended]:
         """Wait for all of them. `check` gives the reason why one no longer counts."""
         ended: dict[str, Ended] = {}
+        moved = time.monotonic()
+        trace: object = None
         while len(ended) < len(runs):
             seen = self._read()
-            for run in runs:
+            shown = {name: (one.phase, one.continue_token) for name, one in seen.items()}
+            under_way = [run for run in runs if run.job.listing.resource not in ended]
+            # A controller has few hands: who waits for it waits as long as others get on.
+            written = [run for run in under_way if self._is_written(run, seen.get(run.name))]
+            if written or shown != trace:
+                moved, trace = time.monotonic(), shown
+            patience = self._stuck_after + sum(run.unseen for run in under_way) / _SLOWEST
+            for run in under_way:
                 resource = run.job.listing.resource
-                if resource not in ended:
-                    outcome = self._judge(run, seen.get(run.name), check(resource))
-                    if outcome:
-                        ended[resource] = outcome
+                outcome = self._judge(run, seen.get(run.name), check(resource), moved, patience)
+                if outcome:
+                    ended[resource] = outcome
             if len(ended) < len(runs):
                 tell(len(ended), len(runs))
                 time.sleep(_POLL_SECONDS)
         return ended
 
     def _judge(
-        self, run: ControllerRun, seen: MigrationSight | None, void: Reason | None
+        self,
+        run: ControllerRun,
+        seen: MigrationSight | None,
+        void: Reason | None,
+        moved: float,
+        patience: float,
     ) -> Ended | None:
         seconds = time.monotonic() - run.begun
         resource = run.job.listing.resource
@@ -149,7 +178,7 @@ class ControllerBackend:
                 "Run the task again if that was not meant to stop it",
                 resource=resource,
             )
-            return Ended(run.name, seconds, deleted, superseded=True)
+            return Ended(run.name, seconds, deleted, superseded=True, final=True)
         if seen.phase == "succeeded":
             return Ended(run.name, seconds)
         if seen.phase == "failed":
@@ -164,37 +193,36 @@ class ControllerBackend:
                     resource=resource,
                 ),
             )
-        if self._moves(run, seen):
+        idle = time.monotonic() - moved
+        if idle < (patience if seen.phase == "running" else self._stuck_after):
             return None
         # One that nobody has begun must not be begun when nobody waits for it any more.
         if seen.phase == "pending":
             self._delete(seen)
-        return Ended(run.name, seconds, self._stuck(run, seen))
+        return Ended(run.name, seconds, self._stuck(run, seen, idle), final=True)
 
-    def _moves(self, run: ControllerRun, seen: MigrationSight) -> bool:
+    def _is_written(self, run: ControllerRun, seen: MigrationSight | None) -> bool:
+        """Whether objects were written that nobody had written before.
+
+        The in-tree controller goes through its objects in no order and reports nothing, so that
+        any page of them shows whether it still writes. What others write again and again does not.
+        """
         now = time.monotonic()
-        trace = (seen.phase, seen.resource_version, seen.continue_token)
-        if trace != run.trace:
-            run.trace, run.moved = trace, now
-        elif seen.phase == "running" and now - run.sampled > _SAMPLE_SECONDS:
-            # The in-tree controller goes through its objects in no order and reports nothing, so
-            # that any page of them shows whether it still writes.
-            run.sampled = now
-            sample = self._sample(run.job.listing)
-            if sample != run.sample:
-                run.sample, run.moved = sample, now
-        return now - run.moved < self._stuck_after
-
-    def _sample(self, listing: ObjectList) -> object:
-        if listing.by_namespace:
-            return None
+        every = min(_SAMPLE_SECONDS, self._stuck_after / 3)
+        listing = run.job.listing
+        if not seen or seen.phase != "running" or listing.by_namespace or now - run.sampled < every:
+            return False
+        run.sampled = now
+        self._server.deadline = self._server.deadline.anew()
         try:
-            self._server.deadline = self._server.deadline.anew()
-            return listing.read_page(self._server).names
-        except ServerFault as fault:
-            return fault.fault
+            names = frozenset(listing.read_page(self._server).names)
+        except ServerFault:
+            return False
+        before = run.untouched
+        run.untouched = names if before is None else names & before
+        return run.untouched != before
 
-    def _stuck(self, run: ControllerRun, seen: MigrationSight) -> Reason:
+    def _stuck(self, run: ControllerRun, seen: MigrationSight, idle: float) -> Reason:
         resource = run.job.listing.resource
         did = "has not begun" if seen.phase == "pending" else "has shown no progress"
         remedy = (
@@ -205,7 +233,7 @@ class ControllerBackend:
         )
         said = f"; it said: {seen.message}" if seen.message else ""
         return Reason(
-            f"{_WHO[self._api]} {did} to migrate {resource} for {self._stuck_after:.0f} s{said}",
+            f"{_WHO[self._api]} {did} to migrate {resource} for {idle:.0f} s{said}",
             remedy,
             resource=resource,
         )
@@ -235,7 +263,8 @@ class ControllerBackend:
 def migrator_lives(server: ApiServer, path: str) -> bool:
     """Whether an out-of-tree migrator is at work: it answers at once to one it can't run.
 
-    While it runs another migration it does not; then that one moves on.
+    While it runs another migration it does not, nor does that one show anything for minutes. So
+    one that it has left half done counts as one that it is at.
     """
     document = {
         "apiVersion": f"{OUT_OF_TREE}/v1alpha1",
@@ -245,17 +274,15 @@ def migrator_lives(server: ApiServer, path: str) -> bool:
             "resource": {"group": "probe.lockstep.invalid", "version": "v1", "resource": "probes"}
         },
     }
-    before = _running(server, path)
+    before = _run_by_others(server, path)
     probe = server.post(path, document).json()["metadata"]
     place = f"{path}/{probe['name']}"
-    deadline = time.monotonic() + _PROBE_SECONDS
     try:
-        while time.monotonic() < deadline:
-            server.deadline = server.deadline.anew()
-            if (server.get(place).json().get("status") or {}).get("conditions"):
-                return True
-            time.sleep(0.2)
-        return bool(before) and _running(server, path) != before
+        answered = _reaches(server, place, ("running", "failed", "succeeded"), _PROBE_SECONDS)
+        if answered:
+            # One that is deleted before it has ended keeps it from all others for seconds.
+            _reaches(server, place, ("failed", "succeeded"), _PROBE_END_SECONDS)
+        return answered or bool(before)
     finally:
         server.deadline = server.deadline.anew()
         try:
@@ -265,8 +292,20 @@ def migrator_lives(server: ApiServer, path: str) -> bool:
                 raise
 
 
-def _running(server: ApiServer, path: str) -> dict[str, str]:
-    """The migrations that run, and how far they are."""
+def _reaches(server: ApiServer, place: str, phases: Sequence[Phase], seconds: float) -> bool:
+    """Wait until a migration has come that far; False if it has not in that time."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        server.deadline = server.deadline.anew()
+        seen = read_migration(server.get(place).json())
+        if seen is not None and seen.phase in phases:
+            return True
+        time.sleep(0.2)
+    return False
+
+
+def _run_by_others(server: ApiServer, path: str) -> list[str]:
+    """The migrations that run, but for those of our own, which say how far they are."""
     items = server.get(path).json().get("items") or []
     read = (read_migration({"apiVersion": f"{OUT_OF_TREE}/", **item}) for item in items)
-    return {one.name: one.resource_version for one in read if one and one.phase == "running"}
+    return [one.name for one in read if one and one.phase == "running" and not one.message]

@@ -53,6 +53,8 @@ _PATIENCE = (0.5, 2.0, 5.0)
 # With so many denied it is no passing fault any more: the rest is tried once.
 _MANY_DENIED = 20
 _LONGEST_PAUSE = 5.0
+# What a server answers to lists until it has read all of a resource: for ever, if it can't.
+_INITIALISING = "storage is (re)initializing"
 # What the headers of a request and its answer take, about.
 _HEADERS = 1000
 
@@ -62,6 +64,8 @@ _T = TypeVar("_T")
 StopKind = Literal[
     # What is written now proves nothing any more.
     "superseded",
+    # Nobody wants it any more.
+    "deleted",
     # Nothing can be written, or not any more.
     "failed",
     # It is taken up again later.
@@ -179,7 +183,7 @@ class DirectMigration:
                 return
             before = self._counts.rewritten
             self._counts = Counts()
-            self._run_namespaces(pool, Position(by_namespace=True))
+            self._run_namespaces(pool, Position(by_namespace=True), error)
             # What was rewritten before was found current the second time.
             moved = min(before, self._counts.current)
             self._counts = replace(
@@ -188,8 +192,12 @@ class DirectMigration:
                 current=self._counts.current - moved,
             )
 
-    def _run_namespaces(self, pool: ThreadPoolExecutor, begin: Position) -> None:
-        namespaces = self._ask(observe_namespaces)
+    def _run_namespaces(
+        self, pool: ThreadPoolExecutor, begin: Position, unreadable: _Unreadable | None = None
+    ) -> None:
+        """Go on namespace by namespace, perhaps since the list of all can't be read."""
+        namespaces = self._await(pool.submit(self._ask, observe_namespaces))
+        named = False
         for namespace in namespaces:
             if namespace < begin.namespace:
                 continue
@@ -199,16 +207,24 @@ class DirectMigration:
                 self._run_pages(pool, namespace, token)
             except _Unreadable as error:
                 self._fail_list(namespace, error)
-        self._count_orphans(namespaces)
+                named = True
+        # With that in it, nobody can list what lies in no namespace either.
+        if named:
+            return
+        if unreadable:
+            self._fail_list("", unreadable)
+        else:
+            self._count_orphans(pool, namespaces)
 
-    def _count_orphans(self, namespaces: tuple[str, ...]) -> None:
+    def _count_orphans(self, pool: ThreadPoolExecutor, namespaces: tuple[str, ...]) -> None:
         """Objects whose namespace is gone can't be written, and still are what they were."""
         # Those that came to be meanwhile hold nothing old.
-        known = (*namespaces, *self._ask(observe_namespaces))
+        known = (*namespaces, *self._await(pool.submit(self._ask, observe_namespaces)))
+        reading = pool.submit(
+            self._ask, lambda server: self._listing.read_orphans(server, dict.fromkeys(known))
+        )
         try:
-            orphans = self._ask(
-                lambda server: self._listing.read_orphans(server, dict.fromkeys(known))
-            )
+            orphans = self._await(reading)
         except _Unreadable as error:
             self._fail_list("", error)
             return
@@ -216,7 +232,7 @@ class DirectMigration:
             self._fail(Failure(name, "its namespace does not exist: nothing can be written there"))
 
     def _run_pages(self, pool: ThreadPoolExecutor, namespace: str, token: str) -> None:
-        page = self._read(namespace, token)
+        page = self._await(pool.submit(self._read, namespace, token))
         while True:
             following = pool.submit(self._read, namespace, page.token) if page.token else None
             self._run_page(pool, page)
@@ -224,7 +240,7 @@ class DirectMigration:
                 return
             self._position = replace(self._position, token=page.token, counts=self._counts)
             self._save_now()
-            page = self._result(following)
+            page = self._await(following)
 
     def _run_page(self, pool: ThreadPoolExecutor, page: NamesPage) -> None:
         self._counts = self._counts.list_more(len(page.names))
@@ -322,13 +338,14 @@ class DirectMigration:
             except ServerFault as fault:
                 fate = judge_fault(status=fault.status, document=fault.document)
                 self._gate.leave_failed(fault, of_the_server=fate == "unavailable")
-                if fate == "unavailable":
+                unreadable = fault.status == 500 or _INITIALISING in fault.fault
+                if fate == "unavailable" and _INITIALISING not in fault.fault:
                     pauses += 1
                     self._gate.pause(min(0.1 * 2**pauses, _LONGEST_PAUSE))
-                elif fault.status == 500 and tries < len(_PATIENCE):
+                elif unreadable and tries < self._tries():
                     self._gate.pause(_PATIENCE[tries])
                     tries += 1
-                elif fault.status == 500:
+                elif unreadable:
                     raise _Unreadable(fault) from fault
                 else:
                     raise Stopped(
@@ -338,15 +355,17 @@ class DirectMigration:
                 self._gate.leave(begun, _HEADERS)
                 return found
 
-    def _result(self, following: Future[NamesPage]) -> NamesPage:
+    def _await(self, reading: Future[_T]) -> _T:
+        """What another thread reads. Who waited for it here could not let it in again."""
         while True:
-            done, _pending = wait([following], timeout=_TICK_SECONDS)
-            if done:
-                return following.result()
+            done, _pending = wait([reading], timeout=_TICK_SECONDS)
             self._tick()
+            if done:
+                return reading.result()
 
     def _fail_list(self, namespace: str, error: _Unreadable) -> None:
         """Name what can't be decoded: the keys where etcd was read, else where they lie."""
+        self._denied += 1
         keys = [one for one in self._orders.undecodable if f"/{namespace}/" in one or not namespace]
         where = f"the namespace {namespace}" if namespace else "the whole list"
         for name in keys or [where]:

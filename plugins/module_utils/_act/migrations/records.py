@@ -11,6 +11,7 @@ So `kubectl wait --for=condition=Succeeded` works, and a run that was killed can
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
@@ -30,6 +31,10 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.serve
     ServerFault,
 )
 
+# How a migration ended is written once more after each of these, while its server is away.
+_PAUSES = (0.2, 1.0, 5.0, 10.0, 10.0)
+_LASTING = (401, 403, 422)
+
 
 class MigrationRecord:
     """The migrations of one resource that one run serves; progress is kept in the first."""
@@ -42,14 +47,14 @@ class MigrationRecord:
     def begin(self, message: str) -> None:
         """Say that it runs now."""
         for one in self._migrations:
-            self._write(one, _condition("Running", "True", message))
+            self._insist(one, _condition("Running", "True", message))
 
     def save(self, position: Position, counts: Counts, message: str) -> None:
         """Keep where the work would be taken up. A server that is away is no reason to stop."""
         try:
             self._save(position, counts, message)
         except ServerFault as fault:
-            if fault.status in (401, 403, 422):
+            if fault.status in _LASTING:
                 raise
 
     def end(self, *, succeeded: bool, message: str, counts: Counts) -> None:
@@ -57,7 +62,25 @@ class MigrationRecord:
         ended = _condition("Succeeded" if succeeded else "Failed", "True", message)
         for number, one in enumerate(self._migrations):
             progress = counts.to_dict() if number == 0 else None
-            self._write(one, _condition("Running", "False", ""), ended, progress=progress)
+            self._insist(one, _condition("Running", "False", ""), ended, progress=progress)
+
+    def _insist(
+        self,
+        migration: MigrationSight,
+        *conditions: Mapping[str, str],
+        progress: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Write what must not be lost, also past a connection that breaks."""
+        for pause in _PAUSES:
+            try:
+                self._write(migration, *conditions, progress=progress)
+            except ServerFault as fault:
+                if fault.lasting or fault.status in _LASTING:
+                    raise
+                time.sleep(pause)
+            else:
+                return
+        self._write(migration, *conditions, progress=progress)
 
     def _save(self, position: Position, counts: Counts, message: str) -> None:
         first = self._migrations[0]
@@ -95,7 +118,7 @@ class MigrationRecord:
                     "Run the task again if that was not meant to stop it",
                     resource=migration.resource,
                 ),
-                "superseded",
+                "deleted",
             ) from fault
 
 
