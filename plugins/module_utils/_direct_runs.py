@@ -146,6 +146,7 @@ class DirectRunner:
             backend=job.backend,
             why=job.why,
             migration=job.migration,
+            resumed=resumed.counts.done,
         )
         try:
             kept.begin("rewriting")

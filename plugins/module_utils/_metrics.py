@@ -18,7 +18,12 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.outcomes import Outcome
 
 try:
-    from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
+    from prometheus_client import (
+        CollectorRegistry,
+        Gauge,
+        disable_created_metrics,
+        write_to_textfile,
+    )
     from prometheus_client import Counter as CounterMetric
     from prometheus_client.parser import text_string_to_metric_families
 
@@ -46,6 +51,8 @@ def write_metrics(path: Path, outcomes: Mapping[str, Outcome]) -> None:
             migrations[(name, one.status)] += 1
         elif one.status == "unfinished":
             open_["running"] += 1
+    # When a file was first written tells nobody anything.
+    disable_created_metrics()  # type: ignore[no-untyped-call]
     registry = CollectorRegistry()
     metric = CounterMetric(
         _OBJECTS,

@@ -70,6 +70,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
     Access,
     ApiServer,
+    ServerFault,
     read_access,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._run import Teller
@@ -270,9 +271,14 @@ class MigrationTask:
         if crd is None:
             return outcome
         with entry_server(self._module, what="The definition can't be changed") as server:
-            pruning = prune_stored_versions(
-                server, outcome.resource, uid=crd.uid, generation=crd.generation
-            )
+            try:
+                pruning = prune_stored_versions(
+                    server, outcome.resource, uid=crd.uid, generation=crd.generation
+                )
+            except ServerFault as fault:
+                # The objects are rewritten all the same, and that must not be lost.
+                note = f"status.storedVersions could not be brought up to date: {fault.fault}"
+                return replace(outcome, notes=(*outcome.notes, note))
         if pruning.hindrance:
             note = f"status.storedVersions was left at {list(pruning.before)}: {pruning.hindrance}"
             return replace(outcome, notes=(*outcome.notes, note))

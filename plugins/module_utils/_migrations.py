@@ -80,7 +80,7 @@ def change_migrations(module: AnsibleModule) -> Result:
         known = observe_states(server)
         api = _place(module.params["backend"], known)
         settle = timedelta(seconds=module.params["settle"])
-        keys, skipped = _choose(seen, known, module.params["resources"], settle)
+        keys, left_out = _choose(seen, known, module.params["resources"], settle)
         made = {}
         for resource, key in keys.items():
             name = migration_name(resource, key)
@@ -95,11 +95,11 @@ def change_migrations(module: AnsibleModule) -> Result:
             ):
                 made[resource] = [name]
             else:
-                skipped[resource] = f"somebody else has made {name} at the same time"
+                left_out[resource] = f"somebody else has made {name} at the same time"
     return {
         "changed": bool(made),
         "migrations": made,
-        "skipped": skipped,
+        "left_out": left_out,
         "diff": {"before": {}, "after": made},
     }
 
@@ -148,7 +148,7 @@ def _choose(
 ) -> tuple[dict[str, MigrationKey], dict[str, str]]:
     """Which resources are due, with the key of their migration; and why the others are not."""
     keys: dict[str, MigrationKey] = {}
-    skipped: dict[str, str] = {}
+    left_out: dict[str, str] = {}
     for resource in recordable(seen, patterns):
         state = known.states.get(resource) or StorageState(resource)
         due, why = due_now(
@@ -161,8 +161,8 @@ def _choose(
         if due and key is not None:
             keys[resource] = key
         else:
-            skipped[resource] = str(why)
-    return keys, skipped
+            left_out[resource] = str(why)
+    return keys, left_out
 
 
 def _delete(module: AnsibleModule) -> Result:
@@ -181,6 +181,6 @@ def _delete(module: AnsibleModule) -> Result:
     return {
         "changed": bool(gone),
         "migrations": gone,
-        "skipped": {},
+        "left_out": {},
         "diff": {"before": gone, "after": {}},
     }

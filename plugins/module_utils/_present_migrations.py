@@ -55,7 +55,7 @@ def present_outcomes(outcomes: Mapping[str, Outcome]) -> Result:
         },
         "resources": {name: one.to_dict() for name, one in sorted(done.items())},
         "migrations": made,
-        "skipped": _skipped(outcomes),
+        "left_out": _left_out(outcomes),
         "unfinished": any(one.status == "unfinished" for one in done.values()),
         "diff": {"before": {}, "after": made},
     }
@@ -103,13 +103,13 @@ def present_plan(settled: Mapping[str, Outcome], planned: Mapping[str, Planned])
             for name, one in sorted(planned.items())
         },
         "migrations": {},
-        "skipped": _skipped(settled),
+        "left_out": _left_out(settled),
         "unfinished": False,
         "diff": {"before": {}, "after": {name: one.backend for name, one in planned.items()}},
     }
 
 
-def _skipped(outcomes: Mapping[str, Outcome]) -> dict[str, str]:
+def _left_out(outcomes: Mapping[str, Outcome]) -> dict[str, str]:
     return {
         name: one.reason
         for name, one in sorted(outcomes.items())

@@ -285,7 +285,7 @@ migrations:
   type: dict
   sample:
     deployments.apps: [deployments.apps-1c9f03b2aa]
-skipped:
+left_out:
   description: Chosen resources of which no migration was made, with the reason.
   returned: always
   type: dict

@@ -25,9 +25,13 @@ _POLL_SECONDS = 0.5
 class ProgressActionModule(KubernetesActionModule):
     """Runs the module once, and follows the file that it appends its progress to."""
 
+    @property
+    def follows(self) -> bool:
+        """Whether the module runs as a child of this process, and so can be followed."""
+        return bool(self._connection.transport == "local")
+
     def run(self, tmp: Any = None, task_vars: Any = None) -> Any:
-        # The module runs as a child of this process only with a local connection.
-        if self._connection.transport != "local" or self._task.no_log:
+        if not self.follows or self._task.no_log:
             return super().run(tmp, task_vars)
         with tempfile.NamedTemporaryFile("r", prefix="lockstep-progress-") as file:
             os.environ[_PROGRESS_FILE] = file.name
@@ -42,12 +46,15 @@ class ProgressActionModule(KubernetesActionModule):
                 del os.environ[_PROGRESS_FILE]
 
 
+def show(line: str) -> None:
+    """Show one line at once. On stdout it would break the JSON callback."""
+    Display().display(f"  {line}", stderr=True)
+
+
 def _follow(file: Any, done: threading.Event) -> None:
-    display = Display()
     while True:
         finished = done.wait(_POLL_SECONDS)
         for line in file:
-            # On stdout it would break the JSON callback.
-            display.display(f"  {line.rstrip()}", stderr=True)
+            show(line.rstrip())
         if finished:
             return

@@ -249,7 +249,7 @@ class TestEveryBackend:
 
         assert not again["changed"]
         assert again["resources"] == again["migrations"] == {}
-        assert again["skipped"] == dict.fromkeys(
+        assert again["left_out"] == dict.fromkeys(
             RESOURCES, "all that is stored of it is in its current version"
         )
         assert [list(migrated.plane.etcd.items(one.prefix)) for one in ALL] == before

@@ -135,7 +135,7 @@ class TestNobodyRunsIt:
     def test_events_are_left_out_of_everything_with_the_reason(self, served: Recorder) -> None:
         result = served.migrate("*", check=True)
 
-        left = {name: why for name, why in result["skipped"].items() if "events" in name}
+        left = {name: why for name, why in result["left_out"].items() if "events" in name}
         assert "events" in left
         assert set(left.values()) == {"events expire by themselves"}
         assert not [name for name in result["resources"] if "events" in name]
@@ -197,7 +197,7 @@ class TestNobodyRunsIt:
         served.forget()
 
         assert not result["changed"]
-        assert result["skipped"]["pods"] == "all that is stored of it is in its current version"
+        assert result["left_out"]["pods"] == "all that is stored of it is in its current version"
 
 
 class TestInTreeController:
@@ -418,7 +418,7 @@ class TestAggregated:
         result = served.migrate("*", check=True)
 
         why = "it belongs to an aggregated API, and is migrated only where it is named"
-        assert result["skipped"][FLUNDERS] == why
+        assert result["left_out"][FLUNDERS] == why
         assert not [name for name in result["resources"] if name.endswith(WARDLE)]
 
     @pytest.mark.usefixtures("flunder")

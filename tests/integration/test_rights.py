@@ -32,13 +32,15 @@ Accounts = Callable[..., Path]
 
 @pytest.fixture(scope="module")
 def plane(network: PrivateNetwork) -> Iterator[ControlPlane]:
-    """A server with everything that is read: the StorageVersion API, and a hidden definition."""
-    with control_plane(ServerSpec().with_storage_version_api(), network=network) as plane:
+    """A server with everything that is read: all APIs that matter, and a hidden definition."""
+    spec = ServerSpec().with_storage_version_api().with_migration_api()
+    with control_plane(spec, network=network) as plane:
         # Nobody has the rights that every user of a new cluster has.
         plane.api.delete(f"{RBAC}/clusterrolebindings/system:discovery")
         plane.api.delete(f"{RBAC}/clusterrolebindings/system:public-info-viewer")
         hidden = crd("hidden", "rights.example.com", storage="v2", served=("v1",))
         plane.api.create(CRDS, hidden)
+        plane.create_crds(crd("parts", "rights.example.com", storage="v2"))
         Recorder(plane).install()
         yield plane
 
@@ -115,7 +117,7 @@ class TestRecorder:
         done = [
             recorder.call("lock", **lock),
             recorder.call("storage_state", **options),
-            recorder.call("storage_migration", **options),
+            recorder.call("storage_migration", **options, state="present"),
             recorder.call("storage_state", **options, state="reset"),
             recorder.call("storage_migration", **options, state="absent"),
             recorder.call("storage_state_info", **options),
@@ -134,7 +136,7 @@ class TestRecorder:
         role["rules"] = [rule for rule in role["rules"] if "create" not in rule["verbs"]]
         role["rules"].append(
             {
-                "apiGroups": ["migration.k8s.io"],
+                "apiGroups": ["migration.k8s.io", "storagemigration.k8s.io"],
                 "resources": ["storagestates", "storageversionmigrations"],
                 "verbs": ["list"],
             }
@@ -147,3 +149,69 @@ class TestRecorder:
         assert "The StorageStates could not be written" in result["msg"]
         assert 'cannot create resource "storagestates"' in result["msg"]
         assert "docs/reference/rbac.md" in result["remedy"]
+
+
+class TestMigrator:
+    ROLES = (*TestRecorder.ROLES, "lockstep-migrator", "lockstep-rewriter")
+    PART, MAPS = "parts.rights.example.com", "configmaps"
+
+    @pytest.fixture
+    def due(self, plane: ControlPlane) -> Recorder:
+        """One object of a custom resource and some config maps, of which nothing is proved."""
+        recorder = Recorder(plane)
+        recorder.forget()
+        part = {"apiVersion": "rights.example.com/v2", "kind": "Part", "metadata": {"name": "one"}}
+        path = "/apis/rights.example.com/v2/parts"
+        if not plane.api.get(path)["items"]:
+            plane.api.create(path, part)
+        plane.api.patch(f"{CRDS}/{self.PART}/status", {"status": {"storedVersions": ["v1", "v2"]}})
+        return recorder
+
+    def migrate(self, recorder: Recorder, kubeconfig: Path) -> Any:
+        return recorder.call(
+            "storage_migration",
+            kubeconfig=kubeconfig,
+            resources=[self.PART, self.MAPS],
+            backend="direct",
+            speed="full",
+        )
+
+    def test_the_documented_roles_are_enough(
+        self, due: Recorder, kubeconfig_with: Accounts
+    ) -> None:
+        roles = [documented_role(name) for name in self.ROLES]
+
+        done = self.migrate(due, kubeconfig_with("migrator", *roles))
+
+        assert not done.get("failed"), done
+        assert [one["verified"] for one in done["resources"].values()] == [True, True]
+        assert done["resources"][self.PART]["stored_versions"] == ["v2"]
+
+    @pytest.mark.parametrize(
+        "rule", range(len(documented_role("lockstep-migrator")["rules"])), ids=lambda n: f"rule{n}"
+    )
+    def test_no_rule_of_the_documented_role_is_idle(
+        self, due: Recorder, kubeconfig_with: Accounts, rule: int
+    ) -> None:
+        roles = [documented_role(name) for name in self.ROLES]
+        del roles[3]["rules"][rule]
+
+        done = self.migrate(due, kubeconfig_with(f"migrator-lacks-{rule}", *roles))
+
+        # What a definition says to be stored is the one thing that a migration can do without.
+        notes = [note for one in done.get("resources", {}).values() for note in one["notes"]]
+        assert done.get("failed") or notes
+        assert "is forbidden" in " ".join((done.get("msg", ""), *notes))
+
+    def test_without_the_right_to_patch_a_resource_it_says_so(
+        self, due: Recorder, kubeconfig_with: Accounts
+    ) -> None:
+        roles = [documented_role(name) for name in self.ROLES]
+        roles[4]["rules"][1]["verbs"] = ["list"]
+
+        done = self.migrate(due, kubeconfig_with("lists-only", *roles))
+
+        assert done["resources"][self.PART]["status"] == "failed"
+        assert done["resources"][self.MAPS]["status"] == "succeeded"
+        assert 'cannot patch resource "parts"' in done["msg"]
+        assert "docs/reference/rbac.md" in done["msg"]

@@ -30,7 +30,7 @@ class TestPresent:
         assert result["migrations"] == {MAPS: [name]}
         assert (
             "all that is stored of pods is written as the servers write it"
-            in (result["skipped"][PODS])
+            in (result["left_out"][PODS])
         )
         assert made["spec"]["resource"] == {"group": "", "version": "v1", "resource": MAPS}
 
@@ -65,7 +65,7 @@ class TestPresent:
         result = recorder.ask(MAPS)
 
         assert not result["changed"]
-        assert "has not finished yet" in result["skipped"][MAPS]
+        assert "has not finished yet" in result["left_out"][MAPS]
         assert recorder.migrations() == before
 
     def test_one_that_failed_is_made_anew(self, recorder: Recorder) -> None:
@@ -86,13 +86,13 @@ class TestPresent:
         result = recorder.ask(MAPS)
 
         assert not result["changed"]
-        assert "by-hand (migration.k8s.io) has not finished yet" in result["skipped"][MAPS]
+        assert "by-hand (migration.k8s.io) has not finished yet" in result["left_out"][MAPS]
 
     def test_what_was_never_observed_is_not_asked_for(self, recorder: Recorder) -> None:
         result = recorder.ask(MAPS)
 
         assert not result["changed"]
-        assert "is not recorded yet" in result["skipped"][MAPS]
+        assert "is not recorded yet" in result["left_out"][MAPS]
 
     def test_two_at_once_make_one(self, recorder: Recorder) -> None:
         recorder.observe(MAPS)
@@ -177,7 +177,7 @@ class TestInTree:
         result = both.ask(MAPS)
         both.api.delete(f"{IN_TREE}/{foreign}")
 
-        assert "in-tree (storagemigration.k8s.io) has not finished yet" in result["skipped"][MAPS]
+        assert "in-tree (storagemigration.k8s.io) has not finished yet" in result["left_out"][MAPS]
 
     def test_it_goes_as_well_when_a_record_is_reset(self, both: Recorder, foreign: str) -> None:
         both.vouch(MAPS)

@@ -537,7 +537,7 @@ class TestCustomResources:
 
         assert hasty["due"] == []
         assert refused["migrations"] == {}
-        assert "may not follow it yet" in refused["skipped"][name]
+        assert "may not follow it yet" in refused["left_out"][name]
         assert settled["due"] == [name]
 
     def test_r3_a_migration_made_before_every_server_followed_the_definition_proves_nothing(

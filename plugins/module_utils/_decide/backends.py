@@ -13,13 +13,11 @@ from typing import Literal
 
 from .agreement import Origin
 from .errors import LockstepError
+from .migrations import NEVER_MIGRATED
 from .observations import ServedResource
 
 Backend = Literal["in_tree", "migrator", "direct"]
 Asked = Literal["auto", "in_tree", "migrator", "direct"]
-
-# They expire by themselves, and the in-tree controller waits for them forever.
-EVENTS = ("events", "events.events.k8s.io")
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,7 @@ def require_in_tree(served: bool) -> None:
 
 def against_migrating(resource: str, served: ServedResource | None) -> str:
     """Why a resource is never migrated; empty if it can be."""
-    if resource in EVENTS:
+    if resource in NEVER_MIGRATED:
         return "events expire by themselves"
     if served is None:
         return "no server serves it"

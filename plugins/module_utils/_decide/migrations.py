@@ -28,6 +28,9 @@ OUT_OF_TREE: Final = "migration.k8s.io"
 IN_TREE: Final = "storagemigration.k8s.io"
 KEY_ANNOTATION = "lockstep.kubernetes/made-for"
 
+# They expire by themselves, and the in-tree controller would wait for them forever.
+NEVER_MIGRATED = ("events", "events.events.k8s.io")
+
 Api = Literal["migration.k8s.io", "storagemigration.k8s.io"]
 Phase = Literal["pending", "running", "succeeded", "failed"]
 

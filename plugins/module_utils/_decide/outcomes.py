@@ -41,6 +41,8 @@ class Outcome:
     migration: str = ""
     # None: a controller that does not tell has done it.
     counts: Counts | None = None
+    # How many of them an earlier run had visited already.
+    resumed: int = 0
     seconds: float = 0.0
     attempts: int = 0
     reason: str = ""
@@ -69,7 +71,7 @@ class Outcome:
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for the result of a task."""
         counts = self.counts
-        rate = counts.done / self.seconds if counts and self.seconds else None
+        rate = (counts.done - self.resumed) / self.seconds if counts and self.seconds else None
         return {
             "status": self.status,
             "reason": self.reason,

@@ -25,7 +25,7 @@ from typing import Literal
 from .agreement import Agreement
 from .epoch import Epoch, compare_epochs, same_versions
 from .membership import Membership
-from .migrations import MigrationKey, MigrationSight, read_epoch
+from .migrations import NEVER_MIGRATED, MigrationKey, MigrationSight, read_epoch
 from .observations import UNKNOWN
 from .reasons import Reason, enumerate_names, plural
 from .times import format_time, parse_time
@@ -447,6 +447,8 @@ def decide_due(
     def judged(due: bool, text: str, remedy: str = "") -> tuple[bool, Reason]:
         return due, Reason(text, remedy, resource=resource)
 
+    if resource in NEVER_MIGRATED:
+        return judged(False, f"{resource} expire by themselves, and are never migrated")
     if not agreement.agreed:
         return judged(False, f"the servers are not known to agree on {resource}")
     if state.current != agreement.storage_hash or key_for(state) is None:

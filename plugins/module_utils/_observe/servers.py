@@ -33,8 +33,7 @@ except ImportError:
     pass
 
 RBAC_REMEDY = (
-    "Grant it to the user of this kubeconfig; the ClusterRole in docs/reference/rbac.md holds"
-    " all that Lockstep reads."
+    "Grant it to the user of this kubeconfig; docs/reference/rbac.md holds all that Lockstep needs."
 )
 _JSON = "application/json"
 _MERGE_PATCH = "application/merge-patch+json"
