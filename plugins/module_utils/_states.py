@@ -26,6 +26,9 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.agreem
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.audited import read_audit
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.hashes import hash_of
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.migrations import (
+    NEVER_MIGRATED,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.passes import (
     PassRules,
     decide_pass,
@@ -89,7 +92,11 @@ def change_states(module: AnsibleModule) -> Result:
         heartbeat_counts=params["heartbeat_counts_as_change"],
     )
     if params["state"] == "migrated":
-        _require_migrated(done, seen, result)
+        named = params["resources"]
+        required = [
+            one for one in done if one.resource not in NEVER_MIGRATED or one.resource in named
+        ]
+        _require_migrated(required, seen, result)
     return result
 
 
@@ -103,6 +110,15 @@ def record_pass(
     """Record what a look makes of these resources."""
     decide = _passing(module, seen, known, resources)
     return _record(module, access, seen, known, resources, decide)
+
+
+def judge_pass(
+    module: AnsibleModule, seen: Look, known: RecordedStates, resources: Sequence[str]
+) -> list[Recorded]:
+    """What a look would make of these resources; nothing is written."""
+    decide = _passing(module, seen, known, resources)
+    access = read_access(module)
+    return _record(module, access, seen, known, resources, decide, dry_run=True)
 
 
 def tell_states(module: AnsibleModule) -> Result:
@@ -140,6 +156,8 @@ def _record(
     known: RecordedStates,
     resources: Sequence[str],
     decide: DecideResource,
+    *,
+    dry_run: bool = False,
 ) -> list[Recorded]:
     return record(
         access,
@@ -149,7 +167,7 @@ def _record(
         known=known,
         decide=decide,
         timeout=module.params["timeout"],
-        dry_run=module.check_mode,
+        dry_run=dry_run or module.check_mode,
     )
 
 

@@ -88,6 +88,13 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("--only", action="append", metavar="PROGRAM", help="such as kube-apiserver")
     build.set_defaults(do=_build)
 
+    catalogue = verbs.add_parser(
+        "catalogue", help="read off real servers what releases encode and decode"
+    )
+    catalogue.add_argument("releases", nargs="+", metavar="RELEASE[:EMULATED]")
+    catalogue.add_argument("--to", metavar="FILE", help="write a file, not the collection's data")
+    catalogue.set_defaults(do=_catalogue)
+
     inside = verbs.add_parser("inside", help="run COMMAND in namespaces of its own")
     inside.add_argument("command", nargs="+", metavar="COMMAND")
     inside.set_defaults(do=_inside)
@@ -161,6 +168,21 @@ def _build(arguments: argparse.Namespace) -> None:
             raise LabError(f"the lab has no program {', '.join(sorted(unknown))}")
         programs = [program for program in programs if program.name in arguments.only]
     binaries.find_all(programs, say=True)
+
+
+def _catalogue(arguments: argparse.Namespace) -> None:
+    if not namespaces.inside():
+        namespaces.enter([sys.executable, "-m", "lab", *sys.argv[1:]], private_network=True)
+    from . import catalogue
+
+    for text in arguments.releases:
+        spec = _spec(text)
+        read = catalogue.read_release(spec.release, emulated=spec.emulated_version)
+        print(f"{read}: {len(read.resources)} resources")
+        if arguments.to:
+            Path(arguments.to).write_text(catalogue.format_catalogue(read))
+        else:
+            catalogue.write_data([read])
 
 
 def _inside(arguments: argparse.Namespace) -> NoReturn:

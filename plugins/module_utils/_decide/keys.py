@@ -67,6 +67,8 @@ _ODD_DIRECTORIES = {
     "replicationcontrollers": "controllers",
     "services": "services/specs",
 }
+# Built in as well, but kept below their group, as custom resources are.
+GROUPED = ("apiservices.apiregistration.k8s.io", "customresourcedefinitions.apiextensions.k8s.io")
 # The same keys, served as a resource of another group too.
 _SHARED = {"events": ("events.events.k8s.io",)}
 # What API servers keep for themselves: address and port allocations, and who is alive.
@@ -175,6 +177,8 @@ def same_objects(resource: str) -> tuple[str, ...]:
 
 def place_known(resource: str) -> bool:
     """Whether it is known where a built-in resource is kept, so that none there means none."""
+    if resource in GROUPED:
+        return True
     return any(resource in (name, *shared_with(name)) for name in DIRECTORIES)
 
 

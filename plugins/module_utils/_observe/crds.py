@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.checks import CrdFacts
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.observations import (
     CrdSight,
 )
@@ -46,6 +47,40 @@ def observe_storage_of(
             storage_version_served=bool(storage["served"]),
         )
     return known
+
+
+def observe_definitions(entry: ApiServer) -> dict[str, CrdFacts]:
+    """All definitions in full, as far as an upgrade is concerned, page by page."""
+    found: dict[str, CrdFacts] = {}
+    query = {"limit": "50"}
+    while True:
+        entry.deadline = entry.deadline.anew()
+        document = entry.get(CRDS, **query).json()
+        for item in document.get("items") or []:
+            definition = read_definition(item)
+            found[definition.resource] = definition
+        token = (document.get("metadata") or {}).get("continue")
+        if not token:
+            return found
+        query["continue"] = token
+
+
+def read_definition(document: Mapping[str, Any]) -> CrdFacts:
+    """One definition, from a server or from a manifest."""
+    spec = document["spec"]
+    group = spec["group"]
+    versions = spec["versions"]
+    storage = next((one["name"] for one in versions if one.get("storage")), "")
+    stored = (document.get("status") or {}).get("storedVersions") or []
+    conversion = spec.get("conversion") or {}
+    return CrdFacts(
+        resource=f"{spec['names']['plural']}.{group}",
+        kind=spec["names"]["kind"],
+        versions=tuple(f"{group}/{one['name']}" for one in versions),
+        storage=f"{group}/{storage}",
+        stored=tuple(f"{group}/{one}" for one in stored),
+        webhook=conversion.get("strategy") == "Webhook",
+    )
 
 
 def observe_stored_versions(entry: ApiServer, resource: str) -> tuple[str, ...]:

@@ -1,0 +1,272 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, the Lockstep authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: upgrade_gate
+short_description: Tell whether a release can read what may be stored, before it is installed
+version_added: 0.1.0
+author:
+  - The Lockstep authors (@lockstep)
+description:
+  - Holds the versions in which objects may be stored against what a release can read, for an
+    upgrade and for a rollback alike. What each release writes and reads is in a catalogue that was
+    read off real API servers.
+  - All findings come at once, each with what was seen, what to do about it, and whether a
+    migration, an audit or the operator cures it.
+  - What is not known is never safe. An acknowledgement lets a step go on; it does not make it safe.
+  - Nothing is written.
+options:
+  to_release:
+    description:
+      - The release to go to, such as V(1.37.0), newer or older than the one that runs.
+    type: str
+    required: true
+  to_emulated:
+    description:
+      - The minor release that it will emulate, such as V(1.36); none if it will not.
+    type: str
+  from_release:
+    description:
+      - The release that is left. The default is the oldest that a server runs.
+    type: str
+  rollback_release:
+    description:
+      - The release to go back to if the step goes wrong. The default is the one that is left.
+    type: str
+  target_catalogue:
+    description:
+      - A file that tells what the target writes and reads, for one that is not in the collection's
+        own catalogue, such as a vendor's build.
+    type: path
+  crd_manifests:
+    description:
+      - YAML files with CustomResourceDefinitions that are to be installed with the step.
+    type: list
+    elements: path
+    default: []
+  acknowledgements:
+    description:
+      - Findings that somebody knows of and takes the risk of.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      check:
+        description: The id of the check.
+        type: str
+        required: true
+      from:
+        description: The release that is left, such as V(1.36.3).
+        type: str
+        required: true
+      to:
+        description: The release to go to.
+        type: str
+        required: true
+      resource:
+        description: Only findings on this resource.
+        type: str
+      expires:
+        description: Until when it holds, such as V(2026-12-31T00:00:00Z).
+        type: str
+      reason:
+        description: Why the risk is taken.
+        type: str
+  fail:
+    description:
+      - Whether the task fails if the step may not go on.
+    type: bool
+    default: true
+extends_documentation_fragment:
+  - lockstep.kubernetes._observing
+  - lockstep.kubernetes._observing.passes
+  - lockstep.kubernetes._observing.attributes
+  - kubernetes.core.k8s_auth_options
+seealso:
+  - module: lockstep.kubernetes.storage_state
+  - module: lockstep.kubernetes.storage_audit
+  - module: lockstep.kubernetes.storage_migration
+"""
+
+EXAMPLES = r"""
+- name: Stop unless 1.37.0 can read all that is stored, and 1.36.3 what 1.37.0 writes
+  lockstep.kubernetes.upgrade_gate:
+    to_release: 1.37.0
+
+- name: See what speaks against going back
+  lockstep.kubernetes.upgrade_gate:
+    to_release: 1.36.3
+    fail: false
+  register: gate
+
+- name: Go on although nobody knows what is stored of one resource
+  lockstep.kubernetes.upgrade_gate:
+    to_release: 1.37.0
+    acknowledgements:
+      - check: stored-unknown
+        from: 1.36.3
+        to: 1.37.0
+        resource: leases.coordination.k8s.io
+        expires: "2026-12-31T00:00:00Z"
+        reason: they are all written anew within seconds
+"""
+
+RETURN = r"""
+safe:
+  description: V(true), V(false) or V(unknown), as a text.
+  returned: always
+  type: str
+  sample: unknown
+passed:
+  description: Whether the step may go on.
+  returned: always
+  type: bool
+  sample: false
+summary:
+  description: The verdict for people, then a line for each check that found something.
+  returned: always
+  type: list
+  elements: str
+  sample:
+    - "not known to be safe: v1.36.3 to v1.37.0, and back to v1.36.3. 1 finding of 1 stops it."
+findings:
+  description: All that was found.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    check:
+      description: The id of the check, which never changes.
+      type: str
+    severity:
+      description: V(block); V(acknowledgeable), it stops unless it is acknowledged; V(warn).
+      type: str
+    resource:
+      description: The resource that it is about; empty if it is about all.
+      type: str
+    seen:
+      description: What was seen.
+      type: str
+    remedy:
+      description: What to do.
+      type: str
+    cured_by:
+      description: V(migration), V(audit) or V(operator).
+      type: str
+    unknown:
+      description: Whether it is only not known to be safe.
+      type: bool
+    acknowledged:
+      description: The acknowledgement that covers it.
+      type: str
+  sample:
+    - check: stored-unknown
+      severity: acknowledgeable
+      resource: pods
+      seen: nothing is recorded of what is stored of pods
+      remedy: Read etcd with lockstep.kubernetes.storage_audit and give it as audit
+      cured_by: audit
+      unknown: true
+      acknowledged: ""
+cured_by:
+  description: The resources that each cure helps, of those that stop the step.
+  returned: always
+  type: dict
+  sample:
+    migration: []
+    audit: [pods]
+    operator: []
+resources:
+  description: What may be stored of each resource, and what the releases read.
+  returned: always
+  type: dict
+  sample:
+    pods:
+      encoding_version: v1
+      stored: [Unknown]
+      evidence: assumed
+      target_encoding: v1
+      target_decodes: [v1]
+      rollback_decodes: [v1]
+judged_by:
+  description: The entries of the catalogue that were used; empty where there is none.
+  returned: always
+  type: dict
+  sample:
+    target: v1.37.0
+    rollback: v1.36.3
+    current: v1.36.3
+from_release:
+  description: The release that is left.
+  returned: always
+  type: str
+  sample: v1.36.3
+to_release:
+  description: The release to go to.
+  returned: always
+  type: str
+  sample: v1.37.0
+rollback_release:
+  description: The release to go back to.
+  returned: always
+  type: str
+  sample: v1.36.3
+unused_acknowledgements:
+  description: Acknowledgements that no finding needed.
+  returned: always
+  type: list
+  elements: str
+  sample: []
+expired_acknowledgements:
+  description: Acknowledgements whose time is over.
+  returned: always
+  type: list
+  elements: str
+  sample: []
+"""
+
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._gate import judge_step
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import (
+    OBSERVING_ARG_SPEC,
+    PASS_ARG_SPEC,
+    run_module,
+)
+
+
+def main():
+    observing = {key: spec for key, spec in OBSERVING_ARG_SPEC.items() if key != "resources"}
+    run_module(
+        judge_step,
+        arguments={
+            **observing,
+            **PASS_ARG_SPEC,
+            "to_release": {"type": "str", "required": True},
+            "to_emulated": {"type": "str"},
+            "from_release": {"type": "str"},
+            "rollback_release": {"type": "str"},
+            "target_catalogue": {"type": "path"},
+            "crd_manifests": {"type": "list", "elements": "path", "default": []},
+            "acknowledgements": {
+                "type": "list",
+                "elements": "dict",
+                "default": [],
+                "options": {
+                    "check": {"type": "str", "required": True},
+                    "from": {"type": "str", "required": True},
+                    "to": {"type": "str", "required": True},
+                    "resource": {"type": "str"},
+                    "expires": {"type": "str"},
+                    "reason": {"type": "str"},
+                },
+            },
+            "fail": {"type": "bool", "default": True},
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()

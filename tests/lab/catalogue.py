@@ -1,0 +1,202 @@
+"""What a release encodes and decodes, read off its real API server with every API turned on.
+
+StorageVersion objects and discovery tell most of it. The rest is found by trying: a raw object of
+each version that could exist is put in etcd, and what the server makes of it is the answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.catalogue import (
+    ReleaseCatalogue,
+    ReleaseResource,
+    format_catalogue,
+    parse_catalogues,
+    parse_release,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.hashes import hash_of
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.keys import (
+    DIRECTORIES,
+    GROUPED,
+    same_objects,
+)
+
+from .api import Api, ApiError
+from .control_plane import ControlPlane, LabError, PrivateNetwork, ServerSpec, control_plane
+from .waiting import eventually
+
+HOW = "read off a running kube-apiserver with all APIs on: StorageVersion, discovery, raw objects"
+_VERSIONS = (
+    *(f"v{major}" for major in (1, 2)),
+    *(f"v{major}{stage}{n}" for major, stage, n in product((1, 2), ("alpha", "beta"), (1, 2, 3))),
+)
+# Groups that stored the resources of others once; nothing announces them any more.
+_FORMER_GROUPS = ("extensions/v1beta1",)
+_EVERYTHING = {"AllAlpha": True, "AllBeta": True, "StorageVersionAPI": True}
+_STORAGE_VERSIONS = "/apis/internal.apiserver.k8s.io/v1alpha1/storageversions"
+
+_MARK = 'RELEASES = r"""\n'
+DATA = Path(__file__).parents[2] / "plugins/module_utils/_decide/catalogue/data.py"
+
+Entry = dict[str, Any]
+
+
+def read_release(
+    release: str, *, emulated: str = "", network: PrivateNetwork | None = None
+) -> ReleaseCatalogue:
+    """The catalogue of one release, or of one that emulates another."""
+    # A server that emulates never comes up with all features on.
+    spec = ServerSpec(
+        release=release,
+        emulated_version=emulated,
+        feature_gates={} if emulated else _EVERYTHING,
+        runtime_config={"api/all": True},
+    )
+    with control_plane(spec, network=network) as plane:
+        return read_server(plane, reports=not emulated)
+
+
+def read_server(plane: ControlPlane, *, reports: bool) -> ReleaseCatalogue:
+    """The catalogue of the release that a lab's server runs, which may report what it stores."""
+    api = plane.servers["cp-1"].api
+    version = api.get("/version")
+    if reports:
+        eventually(lambda: "pods" in _reported(api), within=60)
+    reported = _reported(api)
+    resources = {}
+    for name, entry in _read_discovery(api):
+        known = reported.get(name, {})
+        decodable = [
+            one for one in _candidates(name, known, entry) if _decodes(plane, name, entry, one)
+        ]
+        encoding = _encoding(name, entry, known, decodable)
+        resources[name] = ReleaseResource(
+            resource=name,
+            kind=entry["kind"],
+            namespaced=entry["namespaced"],
+            storage_hash=entry["hash"],
+            encoding=encoding,
+            served=tuple(entry["served"]),
+            decodable=tuple(decodable),
+        )
+    emulated = f"{version.get('emulationMajor')}.{version.get('emulationMinor')}"
+    own = ".".join(version["gitVersion"].removeprefix("v").split(".")[:2])
+    return ReleaseCatalogue(
+        release=version["gitVersion"],
+        emulated="" if emulated in (own, "None.None") else emulated,
+        how=HOW,
+        when=datetime.now(UTC).date().isoformat(),
+        resources=resources,
+    )
+
+
+def write_data(catalogues: Iterable[ReleaseCatalogue]) -> None:
+    """Put catalogues in place of those of the same releases in the collection."""
+    before = DATA.read_text()
+    head, _mark, rest = before.partition(_MARK)
+    known = parse_catalogues(rest.removesuffix('"""\n'))
+    for one in catalogues:
+        known = known.with_release(one)
+    ordered = sorted(
+        known.releases, key=lambda one: (parse_release(one.release), bool(one.emulated))
+    )
+    text = "\n".join(format_catalogue(one) for one in ordered)
+    DATA.write_text(f'{head}{_MARK}{text}"""\n')
+
+
+def _read_discovery(api: Api) -> Iterator[tuple[str, Entry]]:
+    found: dict[str, Entry] = {}
+    versions = ["v1"]
+    for group in api.get("/apis")["groups"]:
+        versions += [one["groupVersion"] for one in group["versions"]]
+    for version in versions:
+        document = api.get(f"/apis/{version}" if "/" in version else f"/api/{version}")
+        for item in document["resources"]:
+            if "/" in item["name"] or not item.get("storageVersionHash"):
+                continue
+            group = version.rpartition("/")[0]
+            name = f"{item['name']}.{group}" if group else item["name"]
+            entry = found.setdefault(
+                name,
+                {
+                    "kind": item["kind"],
+                    "namespaced": item["namespaced"],
+                    "hash": item["storageVersionHash"],
+                    "served": [],
+                },
+            )
+            entry["served"].append(version)
+    yield from sorted(found.items())
+
+
+def _encoding(name: str, entry: Entry, known: Mapping[str, Any], decodable: Sequence[str]) -> str:
+    """What the server writes: the version whose hash it shows, and that it reports if it does."""
+    shown = [
+        one for one in decodable if hash_of(group_version=one, kind=entry["kind"]) == entry["hash"]
+    ]
+    told = known.get("encodingVersion")
+    if not shown or (told and told != shown[0]):
+        raise LabError(f"{name}: it reports {told}, and shows the hash of {shown}: wrong key?")
+    return str(shown[0])
+
+
+def _reported(api: Api) -> dict[str, Any]:
+    """What the one server says of each resource in its StorageVersion."""
+    found: dict[str, Any] = {}
+    for one in api.get(_STORAGE_VERSIONS)["items"]:
+        group, _dot, plural = one["metadata"]["name"].rpartition(".")
+        entries = one.get("status", {}).get("storageVersions") or []
+        if entries:
+            found[plural if group == "core" else f"{plural}.{group}"] = entries[0]
+    return found
+
+
+def _candidates(name: str, known: Mapping[str, Any], entry: Entry) -> list[str]:
+    group = name.partition(".")[2]
+    groups = [group, *(one.partition(".")[2] for one in same_objects(name))]
+    own = [f"{one}/{version}" if one else version for one, version in product(groups, _VERSIONS)]
+    announced = [*known.get("decodableVersions", []), *entry["served"]]
+    return sorted({*own, *_FORMER_GROUPS, *announced})
+
+
+def _decodes(plane: ControlPlane, name: str, entry: Entry, version: str) -> bool:
+    """Whether the server can read an object that is stored in a version."""
+    plural, _dot, group = name.partition(".")
+    object_name = _object_name(name)
+    directory = f"{group}/{plural}" if name in GROUPED else _directory(name)
+    place = f"default/{object_name}" if entry["namespaced"] else object_name
+    key = f"/registry/{directory}/{place}"
+    metadata = {"name": object_name, "uid": "00000000-0000-0000-0000-000000000001"}
+    if entry["namespaced"]:
+        metadata["namespace"] = "default"
+    document = {"apiVersion": version, "kind": entry["kind"], "metadata": metadata}
+    served = entry["served"][0]
+    base = f"/apis/{served}" if "/" in served else f"/api/{served}"
+    path = f"{base}/namespaces/default/{plural}" if entry["namespaced"] else f"{base}/{plural}"
+    plane.etcd.put(key, json.dumps(document).encode())
+    try:
+        plane.servers["cp-1"].api.get(f"{path}/{object_name}")
+    except ApiError as error:
+        if error.status != 500:
+            raise LabError(f"{name} in {version}: {error}") from error
+        return False
+    finally:
+        plane.etcd.delete(key)
+    return True
+
+
+def _directory(name: str) -> str:
+    """Where a built-in resource is kept, also one that is the objects of another."""
+    return next(DIRECTORIES[one] for one in same_objects(name) if one in DIRECTORIES)
+
+
+def _object_name(name: str) -> str:
+    if name.startswith("customresourcedefinitions."):
+        return "probes.lockstep.invalid"
+    return "v1.lockstep.invalid" if name.startswith("apiservices.") else "lockstep-probe"

@@ -1,0 +1,272 @@
+# Copyright: (c) 2026, the Lockstep authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What each check of stored data finds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.agreement import (
+    decide_agreement,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.catalogue import (
+    parse_catalogues,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.checks import (
+    CHECKS,
+    IDS,
+    CrdFacts,
+    Facts,
+    Step,
+    find_all,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.hashes import hash_of
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.membership import (
+    decide_membership,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.migrations import (
+    IN_TREE,
+    MigrationSight,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.settling import Look
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.states import (
+    Evidence,
+    StorageState,
+)
+from ansible_collections.lockstep.kubernetes.tests.unit.sights import NOW, three_servers
+
+THINGS = "deployments.apps"
+
+
+def line(release, encoding, decodable, name=THINGS):
+    storage_hash = hash_of(group_version=f"apps/{encoding}", kind="Deployment")
+    return (
+        f"release {release}\nhow by hand\nwhen now\n"
+        f"{name}|Deployment|namespaced|{storage_hash}|{encoding}|{encoding}|{decodable}\n"
+    )
+
+
+# 1.36 writes v1beta1 and reads both; 1.37 writes v1 and reads both; 1.38 has forgotten v1beta1.
+KNOWN = parse_catalogues(
+    "\n".join(
+        (
+            line("v1.35.0", "v1alpha1", "v1alpha1 v1beta1"),
+            line("v1.36.0", "v1beta1", "v1beta1 v1"),
+            line("v1.37.0", "v1", "v1beta1 v1"),
+            line("v1.38.0", "v1", "v1"),
+            line("v1.39.0", "v1", "v1", name="replicasets.apps"),
+        )
+    )
+)
+
+
+def hashed(version):
+    return hash_of(group_version=version, kind="Deployment")
+
+
+def facts(*stored, writes="apps/v1", frm="v1.37.0", to="v1.38.0", age=10, **more):
+    """A cluster of two servers that write a version, with these versions in its record."""
+    encodings = (writes, writes) if isinstance(writes, str) else writes
+    sight = three_servers(THINGS, *encodings)
+    membership = decide_membership(sight)
+    agreements = decide_agreement(sight=sight, membership=membership)
+    states = {}
+    if stored:
+        hashes = tuple(one if one == "Unknown" else hashed(one) for one in stored)
+        states[THINGS] = StorageState(
+            THINGS,
+            persisted=hashes,
+            current=hashes[-1],
+            heartbeat=NOW - timedelta(seconds=age),
+            evidence=Evidence(source="observed", time=NOW, unseen=more.pop("unseen", ())),
+        )
+    step = Step(frm, to, frm, KNOWN.find(to), KNOWN.find(frm), KNOWN.find(frm))
+    asked = {
+        "crds": {},
+        "migrations": (),
+        "formula_holds": True,
+        "window": timedelta(seconds=600),
+        **more,
+    }
+    return Facts(
+        step=step, catalogue=KNOWN, look=Look(sight, membership, agreements), states=states, **asked
+    )
+
+
+def found(seen, check):
+    return [one for one in find_all(seen) if one.check == check]
+
+
+def ids(seen):
+    return {one.check for one in find_all(seen) if one.check != "skew"}
+
+
+def test_what_is_stored_as_the_target_reads_it_raises_nothing():
+    assert ids(facts("apps/v1")) == set()
+
+
+def test_an_old_version_that_the_target_cant_read_is_cured_by_a_migration():
+    (one,) = found(facts("apps/v1beta1", "apps/v1"), "stored-undecodable")
+    assert one.severity == "block"
+    assert one.cured_by == "migration"
+    assert "apps/v1beta1" in one.seen
+    assert "lockstep.kubernetes.migrate" in one.remedy
+
+
+def test_what_even_the_servers_write_cant_be_migrated_away():
+    seen = facts("apps/v1beta1", writes="apps/v1beta1", frm="v1.37.0")
+    (one,) = found(seen, "stored-undecodable")
+    assert one.cured_by == "operator"
+    assert "kubectl get deployments.apps" in one.remedy
+
+
+def test_without_objects_it_only_warns():
+    seen = facts("apps/v1beta1", writes="apps/v1beta1", objects={THINGS: 0})
+    assert found(seen, "stored-undecodable")[0].severity == "warn"
+
+
+def test_a_rollback_that_would_strand_data_offers_the_way_down():
+    seen = facts("apps/v1", frm="v1.36.0", to="v1.35.0")
+    (one,) = found(seen, "stored-undecodable")
+    assert "--emulated-version=1.35" in one.remedy
+
+
+def test_what_the_target_writes_must_be_readable_by_those_still_old():
+    seen = facts("apps/v1beta1", writes="apps/v1beta1", frm="v1.35.0", to="v1.37.0")
+    (one,) = found(seen, "target-writes")
+    assert "v1.37.0 writes deployments.apps as apps/v1" in one.seen
+    assert "coordinated" in one.remedy
+
+
+@pytest.mark.parametrize(
+    ("stored", "more", "words"),
+    [
+        ((), {}, "nothing is recorded"),
+        (("Unknown",), {}, "not known in which versions"),
+        (("apps/v1",), {"age": 700}, "stale"),
+        (("apps/v7",), {"formula_holds": False}, "not known in which versions"),
+    ],
+)
+def test_what_is_not_known_is_found_and_cured_by_an_audit(stored, more, words):
+    (one,) = found(facts(*stored, **more), "stored-unknown")
+    assert one.unknown
+    assert one.cured_by == "audit"
+    assert words in one.seen
+
+
+def test_a_hash_that_no_release_encodes_is_unknown_even_if_the_formula_holds():
+    assert found(facts("apps/v7", "apps/v1"), "stored-unknown")
+
+
+def test_servers_that_disagree_block_it():
+    (one,) = found(facts("apps/v1", writes=("apps/v1", "apps/v1beta1")), "agreement")
+    assert one.severity == "block"
+    assert not one.unknown
+
+
+def test_a_release_that_is_not_in_the_catalogue_is_unknown():
+    (one,) = found(facts("apps/v1", to="v1.38.0+vendor"), "release-unknown")
+    assert one.unknown
+    assert "make catalogue" in one.remedy
+
+
+@pytest.mark.parametrize(
+    ("count", "severity", "unknown"),
+    [(3, "block", False), (None, "acknowledgeable", True)],
+)
+def test_objects_of_a_resource_that_the_target_has_not_are_found(count, severity, unknown):
+    objects = {} if count is None else {THINGS: count}
+    seen = facts("apps/v1", frm="v1.38.0", to="v1.39.0", objects=objects)
+    (one,) = found(seen, "stored-undecodable-removed")
+    assert (one.severity, one.unknown) == (severity, unknown)
+    assert "the last release with it is v1.38.0" in one.seen
+
+
+def test_a_resource_that_the_target_has_not_and_nobody_uses_is_fine():
+    seen = facts("apps/v1", frm="v1.38.0", to="v1.39.0", objects={THINGS: 0})
+    assert not found(seen, "stored-undecodable-removed")
+
+
+@pytest.mark.parametrize(
+    ("frm", "to", "words"),
+    [("v1.36.0", "v1.38.0", "release up"), ("v1.38.0", "v1.36.0", "release back")],
+)
+def test_more_than_one_minor_release_is_refused(frm, to, words):
+    (one,) = found(facts("apps/v1", frm=frm, to=to), "skew")
+    assert words in one.seen
+
+
+@pytest.mark.parametrize(
+    ("stored", "severity"), [("apps/v1", "warn"), ("Unknown", "acknowledgeable")]
+)
+def test_an_unfinished_migration_stops_only_what_is_unknown(stored, severity):
+    pending = MigrationSight("m", IN_TREE, THINGS)
+    (one,) = found(facts(stored, migrations=(pending,)), "migration-unfinished")
+    assert one.severity == severity
+
+
+def test_a_failed_migration_is_told_with_its_reason():
+    failed = MigrationSight("m", IN_TREE, THINGS, phase="failed", message="denied")
+    (one,) = found(facts("apps/v1", migrations=(failed,)), "migration-failed")
+    assert "denied" in one.seen
+
+
+def test_migrations_of_the_alpha_api_block_the_way_to_1_35():
+    seen = facts("apps/v1", migrations=(MigrationSight("m", IN_TREE, THINGS, phase="succeeded"),))
+    step = replace(seen.step, from_release="v1.34.4", to_release="v1.35.4")
+    assert found(replace(seen, step=step), "alpha-migrations")
+    assert not found(seen, "alpha-migrations")
+
+
+class TestDefinitions:
+    OLD = CrdFacts(
+        "widgets.example.com",
+        "Widget",
+        versions=("example.com/v1", "example.com/v2"),
+        storage="example.com/v2",
+        stored=("example.com/v1", "example.com/v2"),
+    )
+
+    def test_versions_that_may_be_stored_besides_the_storage_version_warn(self):
+        (one,) = found(facts("apps/v1", crds={self.OLD.resource: self.OLD}), "crd-stored-versions")
+        assert one.severity == "warn"
+        assert one.cured_by == "migration"
+
+    def test_a_manifest_that_drops_a_stored_version_blocks(self):
+        new = replace(self.OLD, versions=("example.com/v2",), stored=())
+        seen = facts(
+            "apps/v1", crds={self.OLD.resource: self.OLD}, incoming={self.OLD.resource: new}
+        )
+        (one,) = found(seen, "crd-manifest-drops-version")
+        assert one.severity == "block"
+        assert one.cured_by == "migration"
+
+    def test_one_that_drops_even_the_storage_version_needs_another_manifest_first(self):
+        new = replace(self.OLD, versions=("example.com/v3",), storage="example.com/v3", stored=())
+        seen = facts(
+            "apps/v1", crds={self.OLD.resource: self.OLD}, incoming={self.OLD.resource: new}
+        )
+        (one,) = found(seen, "crd-manifest-drops-version")
+        assert one.cured_by == "operator"
+        assert "Install first" in one.remedy
+
+
+def test_what_nobody_saw_warns():
+    (one,) = found(facts("apps/v1", unseen=("server a restarted",)), "unseen-change")
+    assert one.severity == "warn"
+
+
+def test_every_finding_has_an_id_that_is_announced():
+    seen = [
+        facts(),
+        facts("apps/v1beta1", "apps/v1"),
+        facts("apps/v1", frm="v1.38.0", to="v1.39.0"),
+        facts("apps/v1", writes=("apps/v1", "apps/v1beta1")),
+    ]
+    assert {one.check for facts_ in seen for one in find_all(facts_)} <= IDS
+    assert set(CHECKS) <= IDS
