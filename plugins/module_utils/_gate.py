@@ -9,11 +9,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import yaml
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.agreement import (
@@ -73,6 +73,10 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._run import (
     check_positive,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._states import judge_pass
+
+# It comes with the package kubernetes, and the entry point reports that one missing.
+with suppress(ImportError):
+    import yaml
 
 
 def judge_step(module: AnsibleModule) -> Result:

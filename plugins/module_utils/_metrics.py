@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,13 +40,14 @@ _STATES = ("pending", "running", "succeeded", "failed")
 
 def write_metrics(path: Path, outcomes: Mapping[str, Outcome]) -> None:
     """Add what a run did to the counters in a file, which is replaced in one go."""
-    require_prometheus()
     objects, migrations = _read(path)
     remaining: dict[str, int] = {}
     open_: Counter[str] = Counter()
     for name, one in outcomes.items():
         if one.counts:
-            objects[(name, one.backend)] += one.counts.rewritten + one.counts.current
+            # What an earlier run had done is counted already.
+            done = one.counts.rewritten + one.counts.current - one.resumed
+            objects[(name, one.backend)] += max(done, 0)
             remaining[name] = max(one.counts.listed - one.counts.done, 0)
         if one.status in ("succeeded", "failed", "superseded"):
             migrations[(name, one.status)] += 1
@@ -97,7 +99,7 @@ def write_metrics(path: Path, outcomes: Mapping[str, Outcome]) -> None:
         ) from error
 
 
-def require_prometheus() -> None:
+def check_metrics(path: Path) -> None:
     """Refuse before anything is done if the file could not be written later."""
     if not HAS_PROMETHEUS:
         raise LockstepError(
@@ -105,6 +107,13 @@ def require_prometheus() -> None:
             "The Python package prometheus_client is not installed on this host",
             "Install it (pip install prometheus_client), or leave the option out",
         )
+    if not os.access(path.parent, os.W_OK):
+        raise LockstepError(
+            f"The option metrics_file names {path}",
+            f"Nothing can be written in {path.parent}",
+            "Name a file in a directory that exists and may be written",
+        )
+    _read(path)
 
 
 def _read(path: Path) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:

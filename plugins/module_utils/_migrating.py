@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -74,7 +74,10 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.serve
     read_access,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._run import Teller
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._states import record_pass
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._states import (
+    record_pass,
+    reset_states,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._watcher import Watcher
 
 # How often proof is tried to be recorded, while others look at the same resources.
@@ -237,7 +240,7 @@ class MigrationTask:
                 else replace(outcomes[name], verified=True)
             )
         if watcher.watch.breaking is not None:
-            self._record_change(watcher.watch.breaking, [one.resource for one in plan.jobs])
+            self._record_change(watcher.watch.breaking, watcher.watch.unseen, plan)
         return outcomes
 
     def _prove(
@@ -331,10 +334,15 @@ class MigrationTask:
             for one in done
         }
 
-    def _record_change(self, breaking: Look, resources: Sequence[str]) -> None:
-        """Let the records hold every version that any server has shown, also for a moment."""
-        seen = [one for one in resources if one in breaking.agreements]
-        record_pass(self._module, self._access, breaking, read_known(self._module), seen)
+    def _record_change(self, breaking: Look, unseen: Collection[str], plan: Plan) -> None:
+        """Let the records hold every version that any server has shown, also for a moment.
+
+        Where it is only known that there was another one, anything may be stored.
+        """
+        seen = [one.resource for one in plan.jobs if one.resource in breaking.agreements]
+        known = read_known(self._module)
+        record_pass(self._module, self._access, breaking, known, seen)
+        reset_states(self._module, self._access, breaking, [one for one in seen if one in unseen])
 
     # --- the small ---
 

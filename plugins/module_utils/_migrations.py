@@ -42,7 +42,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.states
     key_for,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._metrics import (
-    require_prometheus,
+    check_metrics,
     write_metrics,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._migrating import MigrationTask
@@ -123,7 +123,7 @@ def _migrate(module: AnsibleModule) -> Result:
     task = MigrationTask(module)
     metrics_file = module.params["metrics_file"]
     if metrics_file:
-        require_prometheus()
+        check_metrics(Path(metrics_file))
     if module.check_mode:
         plan = task.planner.plan()
         planned = {one.resource: _planned(one, task.planner) for one in plan.jobs}

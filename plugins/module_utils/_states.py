@@ -112,6 +112,14 @@ def record_pass(
     return _record(module, access, seen, known, resources, decide)
 
 
+def reset_states(
+    module: AnsibleModule, access: Access, seen: Look, resources: Sequence[str]
+) -> None:
+    """Take the records of these resources back to Unknown."""
+    if resources:
+        _record(module, access, seen, _known(module), resources, _resetting(seen))
+
+
 def judge_pass(
     module: AnsibleModule, seen: Look, known: RecordedStates, resources: Sequence[str]
 ) -> list[Recorded]:

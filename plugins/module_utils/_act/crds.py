@@ -50,7 +50,7 @@ def prune_stored_versions(
         try:
             server.patch(f"{CRDS}/{resource}/status", status)
         except ServerFault as fault:
-            if fault.status != 409:
+            if fault.status != 409 and not fault.broken:
                 raise
         else:
             return Pruning(before, (storage,))

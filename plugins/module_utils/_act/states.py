@@ -57,7 +57,8 @@ def write_state(
         try:
             return transition, _write(server, state, transition.state, evidence_in_status)
         except ServerFault as fault:
-            if fault.status not in (404, 409):
+            # Whether a write that broke was made is not known: it is read, and judged anew.
+            if fault.status not in (404, 409) and not fault.broken:
                 raise
         state = observe_state(server, resource)
     raise LockstepError(

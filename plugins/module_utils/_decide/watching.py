@@ -44,6 +44,8 @@ class Watch:
         self.broken: dict[str, Reason] = {}
         # The last look that broke it: what was seen then must not be forgotten.
         self.breaking: Look | None = None
+        # Where something else was written between two looks, and nobody saw what.
+        self.unseen: set[str] = set()
 
     @property
     def empty(self) -> bool:
@@ -108,8 +110,10 @@ class Watch:
             return enumerate_names(harmful)
         before, after = self._transitions[name], _transition(look, name)
         if before and after and before != after:
+            self.unseen.add(name)
             return "the servers disagreed and came to agree again"
         if at - self.seen_at > LONGEST_GAP and epoch != self._epochs[name]:
+            self.unseen.add(name)
             return f"nobody could look for {at - self.seen_at:.0f} s, and a server was restarted"
         return ""
 

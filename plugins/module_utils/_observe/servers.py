@@ -54,11 +54,14 @@ class ServerFault(Exception):
         lasting: bool = False,
         document: Mapping[str, Any] | None = None,
         retry_after: float = 0.0,
+        broken: bool = False,
     ) -> None:
         super().__init__(fault)
         self.fault, self.remedy, self.status = fault, remedy, status
         # Waiting does not help against it.
         self.lasting = lasting
+        # The connection broke: whether the server did what was asked is not known.
+        self.broken = broken
         # The Status object that came as the answer, and the seconds that it asks to wait.
         self.document, self.retry_after = document or {}, retry_after
 
@@ -133,7 +136,8 @@ class Answer:
     """What a server answered: the document, and the time by its own clock."""
 
     body: bytes
-    date: datetime | None
+    # The header Date.
+    date: str | None
 
     def json(self) -> dict[str, Any]:
         """The document as data."""
@@ -141,12 +145,13 @@ class Answer:
 
     def clock(self) -> datetime:
         """The time by the clock of the server that answered."""
-        if self.date is None:
+        date = _date(self.date)
+        if date is None:
             raise ServerFault(
                 "its answers carry no Date header, so the age of leases can't be told",
                 "Take away the proxy that strips it.",
             )
-        return self.date
+        return date
 
 
 class ApiServer:
@@ -164,6 +169,12 @@ class ApiServer:
         self.deadline = deadline
         self._headers = {**_auth_headers(configuration), **access.headers}
         self._pool = RESTClientObject(configuration).pool_manager
+        # Found once: to find it anew for each request costs as much as all the rest of it.
+        self._connection = self._pool.connection_from_url(address)
+        parts = urlsplit(address)
+        # A server may be served below a path. A proxy for plain HTTP wants the whole address.
+        plain_proxy = isinstance(self._pool, urllib3.ProxyManager) and parts.scheme == "http"
+        self._prefix = address if plain_proxy else parts.path.rstrip("/")
 
     def get(self, path: str, *, accept: str = _JSON, **query: str) -> Answer:
         """Read one document."""
@@ -204,13 +215,19 @@ class ApiServer:
         accept: str = _JSON,
         document: Mapping[str, Any] | None = None,
     ) -> Answer:
-        """Ask, and ask again as long as the server only says that it is not ready for it yet."""
+        """Ask, and ask again as long as the server only says that it is not ready for it yet.
+
+        What is only read is asked for once more, too, when the connection broke.
+        """
+        may_break = method == "GET"
         while True:
             try:
                 return self._request_once(method, path, query, accept, document)
             except ServerFault as fault:
-                if not fault.passing or self.deadline.left() <= _RETRY_SECONDS:
+                again = fault.passing or (fault.broken and may_break)
+                if not again or self.deadline.left() <= _RETRY_SECONDS:
                     raise
+                may_break = may_break and not fault.broken
             time.sleep(_RETRY_SECONDS)
 
     def _request_once(
@@ -226,12 +243,12 @@ class ApiServer:
         if document is not None:
             headers["Content-Type"] = _MERGE_PATCH if method == "PATCH" else _JSON
             body = json.dumps(document)
-        url = self.address + path + (f"?{urlencode(query)}" if query else "")
+        target = path + (f"?{urlencode(query)}" if query else "")
         left = self.deadline.left()
         try:
-            answer = self._pool.request(
+            answer = self._connection.request(
                 method,
-                url,
+                self._prefix + target,
                 headers=headers,
                 body=body,
                 timeout=urllib3.Timeout(connect=left, read=left),
@@ -244,7 +261,7 @@ class ApiServer:
             fault = _answer_fault(answer.status, answer.data, path, method)
             fault.retry_after = _seconds(answer.headers.get("Retry-After"))
             raise fault
-        return Answer(answer.data, _date(answer.headers.get("Date")))
+        return Answer(answer.data, answer.headers.get("Date"))
 
 
 @dataclass(frozen=True)
@@ -373,6 +390,7 @@ def _connection_fault(error: Exception, server: ApiServer) -> ServerFault:
     return ServerFault(
         f"the connection broke: {type(chain[-1]).__name__}: {chain[-1]}",
         "See whether the server is restarting; the task can be run again.",
+        broken=True,
     )
 
 
