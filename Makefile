@@ -10,6 +10,7 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 PYTHON ?= python3
 ONLY ?=
+RELEASES ?=
 STAGED := .stage/ansible_collections/lockstep/kubernetes
 
 OUTER_PATH := $(PATH)
@@ -21,6 +22,7 @@ export ANSIBLE_COLLECTIONS_PATH = $(CURDIR)/$(wildcard .venv/lib/python*/site-pa
 PURELIB := -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 LAB := PYTHONPATH="$(CURDIR)/tests" python -m lab
 INSIDE := $(LAB) inside --
+BENCH := PYTHONPATH="$(CURDIR)/tests" python -m bench
 
 .PHONY: help
 help: # List the targets
@@ -68,7 +70,18 @@ molecule: dev packages # Run the molecule scenarios against real control planes
 .PHONY: bench
 bench: dev packages # Measure, and compare with the aims (ONLY=name measures one)
 	@$(LAB) build
+	@$(BENCH).load
 	@$(INSIDE) python -m bench $(ONLY)
+
+.PHONY: bench-million
+bench-million: dev packages # Measure with a million objects, which takes an hour
+	@$(LAB) build
+	@$(BENCH).load
+	@$(INSIDE) python -m bench million_peak_mb million_linearity
+
+.PHONY: figures
+figures: dev # Write docs/reference/figures.md and its plots from the last bench
+	@$(BENCH).plots
 
 .PHONY: core-2.18
 core-2.18: .venv-2.18/made # Run the unit tests and a playbook on ansible-core 2.18
@@ -81,6 +94,12 @@ core-2.18: .venv-2.18/made # Run the unit tests and a playbook on ansible-core 2
 .PHONY: build
 build: dev # Build the collection's artifact into build/
 	@ansible-galaxy collection build --force --output-path build
+
+.PHONY: catalogue
+catalogue: dev # Read off real servers what releases encode and decode (RELEASES="1.38.0 1.38.0:1.37")
+	@test -n "$(RELEASES)" || { echo 'Name them: make catalogue RELEASES="1.38.0 1.38.0:1.37"'; exit 2; }
+	@$(LAB) build $(foreach one,$(RELEASES),$(firstword $(subst :, ,$(one)))) --only etcd --only kube-apiserver
+	@$(LAB) catalogue $(RELEASES)
 
 .PHONY: docs
 docs: dev # Build the documentation site into build/docs

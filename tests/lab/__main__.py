@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import NoReturn
 
@@ -134,7 +135,8 @@ def _serve(plane: ControlPlane, arguments: argparse.Namespace) -> int:
         return subprocess.run(arguments.command, env=environment, check=False).returncode
     print("\nCtrl-C ends all.", flush=True)
     while True:
-        signal.pause()
+        # Not signal.pause(): a signal that comes right before it would be waited for in vain.
+        time.sleep(1)
 
 
 def _spec(text: str) -> ServerSpec:

