@@ -56,39 +56,40 @@ def write_metrics(path: Path, outcomes: Mapping[str, Outcome]) -> None:
     # When a file was first written tells nobody anything.
     disable_created_metrics()  # type: ignore[no-untyped-call]
     registry = CollectorRegistry()
-    metric = CounterMetric(
-        _OBJECTS,
-        "Objects that are stored in their current version since a migration visited them.",
-        ["resource", "backend"],
-        registry=registry,
-    )
-    for (resource, backend), count in objects.items():
-        metric.labels(resource, backend).inc(count)
-    ended = CounterMetric(
-        _MIGRATIONS,
-        "Migrations that have ended, by how they did.",
-        ["resource", "status"],
-        registry=registry,
-    )
-    for (resource, status), count in migrations.items():
-        ended.labels(resource, status).inc(count)
-    left = Gauge(
-        _REMAINING,
-        "Objects that the last migration of a resource has not visited.",
-        ["resource"],
-        registry=registry,
-    )
-    for resource, number in remaining.items():
-        left.labels(resource).set(number)
-    last = Gauge(
-        "lockstep_last_run_migrations",
-        "Migrations of the last run, by how far they are.",
-        ["status"],
-        registry=registry,
-    )
     counted: Counter[str] = Counter(one.status for one in outcomes.values())
-    for state in _STATES:
-        last.labels(state).set(open_[state] + counted[state])
+    for kind, name, text, labels, values in (
+        (
+            CounterMetric,
+            _OBJECTS,
+            "Objects that are stored in their current version since a migration visited them.",
+            ["resource", "backend"],
+            objects,
+        ),
+        (
+            CounterMetric,
+            _MIGRATIONS,
+            "Migrations that have ended, by how they did.",
+            ["resource", "status"],
+            migrations,
+        ),
+        (
+            Gauge,
+            _REMAINING,
+            "Objects that the last migration of a resource has not visited.",
+            ["resource"],
+            {(resource,): number for resource, number in remaining.items()},
+        ),
+        (
+            Gauge,
+            "lockstep_last_run_migrations",
+            "Migrations of the last run, by how far they are.",
+            ["status"],
+            {(state,): open_[state] + counted[state] for state in _STATES},
+        ),
+    ):
+        metric = kind(name, text, labels, registry=registry)
+        for labelled, value in values.items():
+            metric.labels(*labelled).inc(value)
     try:
         write_to_textfile(str(path), registry)
     except OSError as error:

@@ -154,19 +154,15 @@ class MigrationTask:
         direct = [one for one in plan.jobs if one.backend == "direct"]
         outcomes: dict[str, Outcome] = {}
         with entry_server(self._module, what="The migrations can't be made") as server:
-            started = {
-                api: [
-                    (
-                        job,
-                        backend.start(
-                            controllers.ControllerJob(job.listing, job.key, job.existing)
-                        ),
-                    )
-                    for job in controlled
-                    if _APIS[job.backend] == api
-                ]
+            backends = {
+                api: self._controller(server, api, plan)
                 for api in sorted({_APIS[one.backend] for one in controlled})
-                for backend in [self._controller(server, api, plan)]
+            }
+            started = {
+                job.resource: backends[_APIS[job.backend]].start(
+                    controllers.ControllerJob(job.listing, job.key, job.existing)
+                )
+                for job in controlled
             }
             runner = DirectRunner(
                 self._module,
@@ -177,13 +173,14 @@ class MigrationTask:
                 beat=lambda: self._beat(plan, watcher),
             )
             outcomes.update(runner.run(direct))
-            for api, pairs in started.items():
-                ended = self._controller(server, api, plan).wait(
-                    [run for _job, run in pairs],
+            for api, backend in backends.items():
+                own = [job for job in controlled if _APIS[job.backend] == api]
+                ended = backend.wait(
+                    [started[job.resource] for job in own],
                     check=watcher.broken,
                     tell=lambda done, total: self._tell_waiting(done, total, plan, watcher),
                 )
-                for job, _run in pairs:
+                for job in own:
                     outcomes[job.resource] = _controlled(job, ended[job.resource])
         return outcomes
 

@@ -156,7 +156,7 @@ class Planner:
                 jobs.append(job)
             else:
                 settled[resource] = job
-        self._require_alone(jobs)
+        self._require_alone(jobs, known)
         return Plan(seen, known, tuple(jobs), settled, looked_at)
 
     def count(self, job: Job) -> int:
@@ -358,18 +358,12 @@ class Planner:
                 self._lives = controllers.migrator_lives(server, path)
         return self._lives
 
-    def _require_alone(self, jobs: Iterable[Job]) -> None:
+    def _require_alone(self, jobs: Iterable[Job], known: RecordedStates) -> None:
         """Refuse to run migrations that somebody else would run at the same time."""
         direct = [one for one in jobs if one.backend == "direct"]
         if not direct:
             return
-        known = self._known()
-        if OUT_OF_TREE not in known.migration_paths:
-            raise LockstepError(
-                "This cluster has no place for migrations",
-                "The definition storageversionmigrations.migration.k8s.io is not there",
-                "Install it with the role lockstep.kubernetes.migrator",
-            )
+        require_place(known)
         if self._migrator_lives(known):
             raise LockstepError(
                 f"{direct[0].resource} can't be migrated directly",
@@ -386,6 +380,16 @@ def read_known(module: AnsibleModule) -> RecordedStates:
     """All states and migrations, as they are now."""
     with entry_server(module, what="The StorageStates can't be read") as server:
         return observe_states(server)
+
+
+def require_place(known: RecordedStates) -> None:
+    """Refuse where there is no API to keep our own migrations in."""
+    if OUT_OF_TREE not in known.migration_paths:
+        raise LockstepError(
+            "This cluster has no place for migrations",
+            "The definition storageversionmigrations.migration.k8s.io is not there",
+            "Install it with the role lockstep.kubernetes.migrator",
+        )
 
 
 def check_options(params: Mapping[str, Any]) -> None:

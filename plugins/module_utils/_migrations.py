@@ -22,9 +22,6 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide import
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.backends import (
     require_in_tree,
 )
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors import (
-    LockstepError,
-)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.migrations import (
     IN_TREE,
     OUT_OF_TREE,
@@ -49,6 +46,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._migrating imp
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._migration_plans import (
     Job,
     Planner,
+    require_place,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import (
     entry_server,
@@ -109,12 +107,7 @@ def _place(backend: str, known: RecordedStates) -> Api:
     if backend == "in_tree" or (backend == "auto" and IN_TREE in known.migration_paths):
         require_in_tree(IN_TREE in known.migration_paths)
         return IN_TREE
-    if OUT_OF_TREE not in known.migration_paths:
-        raise LockstepError(
-            "This cluster has no place for migrations",
-            "The definition storageversionmigrations.migration.k8s.io is not there",
-            "Install it with the role lockstep.kubernetes.migrator",
-        )
+    require_place(known)
     return OUT_OF_TREE
 
 

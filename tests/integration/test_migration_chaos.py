@@ -13,11 +13,9 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,6 +23,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.migration
 from lab.ansible import MODULES
 from lab.api import User
 from lab.control_plane import ControlPlane, PrivateNetwork, ServerSpec, control_plane
+from lab.direct import count_versions, migrate, running
 from lab.fixtures import Planes
 from lab.objects import CRDS, crd
 from lab.proxy import Proxy, cluster_admin
@@ -63,25 +62,11 @@ class Things:
 
     def stored(self) -> Counter[str]:
         """How many objects are stored in which version."""
-        versions = self.plane.etcd.stored_versions(self.prefix).values()
-        return Counter(one.rpartition("/")[2] for one in versions)
+        return count_versions(self.plane, self.prefix)
 
     def writes(self) -> dict[str, int]:
         """How often each key has been written."""
         return self.plane.etcd.writes(self.prefix)
-
-
-def migrate(recorder: Recorder, *resources: str, **options: Any) -> Any:
-    """What storage_migration returns when it does the work itself, failed or not."""
-    asked = {"backend": "direct", "speed": "full", "resources": resources, **options}
-    return recorder.call("storage_migration", **asked)
-
-
-@contextmanager
-def running(recorder: Recorder, *resources: str, **options: Any) -> Iterator[Future[Any]]:
-    """The same in a thread, while something happens to it."""
-    with ThreadPoolExecutor(1) as pool:
-        yield pool.submit(migrate, recorder, *resources, **options)
 
 
 @contextmanager

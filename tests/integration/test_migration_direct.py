@@ -9,8 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from lab import binaries
 from lab.ansible import MODULES, run_module
 from lab.api import ApiError, User
 from lab.control_plane import ControlPlane, PrivateNetwork, ServerSpec, control_plane
+from lab.direct import count_versions, migrate, running
 from lab.objects import CRDS, crd
 from lab.proxy import Proxy, cluster_admin
 from lab.recorder import Recorder, call_module, conditions
@@ -101,25 +101,11 @@ class Things:
 
     def stored(self) -> Counter[str]:
         """How many objects are stored in which version."""
-        versions = self.recorder.plane.etcd.stored_versions(self.prefix).values()
-        return Counter(one.rpartition("/")[2] for one in versions)
+        return count_versions(self.recorder.plane, self.prefix)
 
     def writes(self) -> dict[str, int]:
         """How often each key has been written."""
         return self.recorder.plane.etcd.writes(self.prefix)
-
-
-def migrate(recorder: Recorder, *resources: str, **options: Any) -> Any:
-    """What storage_migration returns when it does the work itself, failed or not."""
-    asked = {"backend": "direct", "speed": "full", "resources": resources, **options}
-    return recorder.call("storage_migration", **asked)
-
-
-@contextmanager
-def running(recorder: Recorder, *resources: str, **options: Any) -> Iterator[Future[Any]]:
-    """The same in a thread, while something else goes on."""
-    with ThreadPoolExecutor(1) as pool:
-        yield pool.submit(migrate, recorder, *resources, **options)
 
 
 def namespace(recorder: Recorder, name: str) -> str:

@@ -39,7 +39,6 @@ class CrdFacts:
     versions: tuple[str, ...]
     storage: str
     stored: tuple[str, ...]
-    webhook: bool = False
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ unbroken only if the very same processes stood before and after.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from .epoch import Epoch, compare_epochs, decide_epoch
 from .names import split_group_version, split_resource
@@ -127,10 +127,6 @@ class Watch:
             resource=name,
             encryption=self._encryption,
         )
-
-    def epochs(self) -> Mapping[str, Epoch]:
-        """The epochs that the last good look found."""
-        return self._epochs
 
 
 def _backends(look: Look, name: str) -> set[tuple[str, tuple[str, ...]]]:

@@ -72,14 +72,12 @@ def read_definition(document: Mapping[str, Any]) -> CrdFacts:
     versions = spec["versions"]
     storage = next((one["name"] for one in versions if one.get("storage")), "")
     stored = (document.get("status") or {}).get("storedVersions") or []
-    conversion = spec.get("conversion") or {}
     return CrdFacts(
         resource=f"{spec['names']['plural']}.{group}",
         kind=spec["names"]["kind"],
         versions=tuple(f"{group}/{one['name']}" for one in versions),
         storage=f"{group}/{storage}",
         stored=tuple(f"{group}/{one}" for one in stored),
-        webhook=conversion.get("strategy") == "Webhook",
     )
 
 

@@ -219,11 +219,7 @@ class ApiServer:
         except (urllib3.exceptions.HTTPError, HTTPException, OSError, ValueError) as error:
             connection.close()
             raise _connection_fault(error, self) from error
-        if answer.status >= 300:
-            fault = _answer_fault(answer.status, body, path, "PATCH")
-            fault.retry_after = _seconds(answer.headers.get("Retry-After"))
-            raise fault
-        return Answer(body, answer.headers.get("Date"))
+        return _read_answer(answer.status, answer.headers, body, f"PATCH {path}")
 
     def delete(self, path: str, document: Mapping[str, Any], **query: str) -> Answer:
         """Delete one object, under the preconditions in `document`."""
@@ -285,11 +281,7 @@ class ApiServer:
             )
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             raise _connection_fault(error, self) from error
-        if answer.status >= 300:
-            fault = _answer_fault(answer.status, answer.data, path, method)
-            fault.retry_after = _seconds(answer.headers.get("Retry-After"))
-            raise fault
-        return Answer(answer.data, answer.headers.get("Date"))
+        return _read_answer(answer.status, answer.headers, answer.data, f"{method} {path}")
 
 
 @dataclass(frozen=True)
@@ -434,7 +426,15 @@ def _certificate_fault(error: ssl.SSLCertVerificationError) -> ServerFault:
     return ServerFault(f"its certificate is not trusted: {message}", remedy, lasting=True)
 
 
-def _answer_fault(status: int, body: bytes, path: str, method: str) -> ServerFault:
+def _read_answer(status: int, headers: Any, body: bytes, asked: str) -> Answer:
+    if status >= 300:
+        fault = _answer_fault(status, body, asked)
+        fault.retry_after = _seconds(headers.get("Retry-After"))
+        raise fault
+    return Answer(body, headers.get("Date"))
+
+
+def _answer_fault(status: int, body: bytes, asked: str) -> ServerFault:
     document = _status_document(body)
     message = document["message"]
     if status == 401:
@@ -456,7 +456,7 @@ def _answer_fault(status: int, body: bytes, path: str, method: str) -> ServerFau
             document=document,
         )
     return ServerFault(
-        f"{method} {path} was answered with {status}: {message}",
+        f"{asked} was answered with {status}: {message}",
         "See the server's log; run the task again once it is healthy.",
         status=status,
         document=document,
