@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from lab import binaries
 from lab.objects import crd
@@ -52,13 +51,15 @@ def create_sparks(recorder: Recorder) -> None:
     recorder.api.create(_SPARKS_PATH, {**kind, "metadata": {"name": "spark"}})
 
 
-def run_direct(things: Things, **options: Any) -> Run:
-    """Our own module as a process, with these options."""
+def run_migration(recorder: Recorder, resource: str) -> Run:
+    """Our own module as a process, at full speed."""
     run = run_measured(
         "storage_migration",
-        kubeconfig=things.recorder.kubeconfig(),
-        resources=[things.resource],
-        **{"backend": "direct", "speed": "full", "settle": 0, **options},
+        kubeconfig=recorder.kubeconfig(),
+        resources=[resource],
+        backend="direct",
+        speed="full",
+        settle=0,
     )
     if run.result.get("failed"):
         raise RuntimeError(f"storage_migration failed: {run.result['msg']}")
@@ -67,7 +68,7 @@ def run_direct(things: Things, **options: Any) -> Run:
 
 def direct(things: Things) -> Timing:
     """Our own migrator at full speed."""
-    run = run_direct(things)
+    run = run_migration(things.recorder, things.resource)
     things.recorder.forget()
     return Timing(run.result["resources"][things.resource]["seconds"], run.cpu_seconds)
 

@@ -8,8 +8,9 @@ import re
 import tempfile
 import time
 import uuid
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -150,19 +151,33 @@ def copy_object(etcd: EtcdStore, key: str, names: Sequence[str]) -> None:
     found = _UID.search(value)
     assert found is not None
 
-    def put(batch: Iterable[str]) -> None:
-        puts = []
-        for one in batch:
-            copy = value.replace(name.encode(), one.encode())
-            copy = copy.replace(found.group(), str(uuid.uuid4()).encode())
-            pair = {"key": _encode(f"{folder}/{one}".encode()), "value": _encode(copy)}
-            puts.append({"requestPut": pair})
-        etcd.call("kv/txn", {"success": puts})
+    def copy(name_: str) -> tuple[str, bytes]:
+        renamed = value.replace(name.encode(), name_.encode())
+        return name_, renamed.replace(found.group(), str(uuid.uuid4()).encode())
 
-    batches = (names[n : n + _TRANSACTION] for n in range(0, len(names), _TRANSACTION))
+    put_objects(etcd, folder, map(copy, names))
+
+
+def put_objects(etcd: EtcdStore, folder: str, objects: Iterable[tuple[str, bytes]]) -> None:
+    """Store objects by their names, past the API server, many at once."""
+
+    def put(batch: Sequence[tuple[str, bytes]]) -> None:
+        pairs = (
+            {"key": _encode(f"{folder}/{name}".encode()), "value": _encode(value)}
+            for name, value in batch
+        )
+        etcd.call("kv/txn", {"success": [{"requestPut": pair} for pair in pairs]})
+
+    left = iter(objects)
     with ThreadPoolExecutor(_WRITERS) as pool:
-        for _done in pool.map(put, batches):
-            pass
+        under_way: deque[Future[None]] = deque()
+        while batch := list(itertools.islice(left, _TRANSACTION)):
+            under_way.append(pool.submit(put, batch))
+            # Not all of them at once: a million take much memory.
+            if len(under_way) > 2 * _WRITERS:
+                under_way.popleft().result()
+        for one in under_way:
+            one.result()
 
 
 def read_items(etcd: EtcdStore, prefix: str) -> Iterator[tuple[bytes, bytes]]:

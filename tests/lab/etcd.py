@@ -5,10 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import urllib3
+
+# etcd takes no more in one transaction.
+_AT_ONCE = 128
 
 
 class EtcdStore:
@@ -44,8 +47,22 @@ class EtcdStore:
         encoded = base64.b64encode(value).decode()
         self.call("kv/put", {"key": _encode(key), "value": encoded})
 
+    def put_all(self, values: Mapping[str, bytes]) -> None:
+        """The same for many keys, with few requests."""
+        puts = [
+            {"request_put": {"key": _encode(key), "value": base64.b64encode(value).decode()}}
+            for key, value in values.items()
+        ]
+        for at in range(0, len(puts), _AT_ONCE):
+            self.call("kv/txn", {"success": puts[at : at + _AT_ONCE]})
+
     def delete(self, key: str) -> None:
         self.call("kv/deleterange", {"key": _encode(key)})
+
+    def delete_below(self, prefix: str) -> None:
+        """Delete every key below a prefix."""
+        body = {"key": _encode(prefix), "range_end": _encode(_after(prefix))}
+        self.call("kv/deleterange", body)
 
     def items(self, prefix: str) -> Iterator[tuple[str, bytes]]:
         """Every key and value below a prefix."""
