@@ -11,6 +11,8 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 PYTHON ?= python3
 ONLY ?=
 RELEASES ?=
+STORES ?= 20
+SEED ?=
 STAGED := .stage/ansible_collections/lockstep/kubernetes
 
 OUTER_PATH := $(PATH)
@@ -67,6 +69,11 @@ molecule: dev packages # Run the molecule scenarios against real control planes
 	@$(LAB) build
 	@cd extensions && $(INSIDE) molecule test --all
 
+.PHONY: truth
+truth: dev packages # Hold the gate's verdicts against real servers (STORES=100; SEED=17 is one store)
+	@$(LAB) build 1.34.4 1.35.4 1.36.3 1.37.0 --only etcd --only kube-apiserver
+	@$(INSIDE) python -m truth $(if $(SEED),--seed $(SEED),--stores $(STORES))
+
 .PHONY: bench
 bench: dev packages # Measure, and compare with the aims (ONLY=name measures one)
 	@$(LAB) build
@@ -74,7 +81,7 @@ bench: dev packages # Measure, and compare with the aims (ONLY=name measures one
 	@$(INSIDE) python -m bench $(ONLY)
 
 .PHONY: bench-million
-bench-million: dev packages # Measure with a million objects, which takes an hour
+bench-million: dev packages # Measure with a million objects, which takes half an hour
 	@$(LAB) build
 	@$(BENCH).load
 	@$(INSIDE) python -m bench million_peak_mb million_linearity

@@ -38,6 +38,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.migrat
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.outcomes import (
     Outcome,
+    ProgressSamples,
     describe_progress,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.pace import (
@@ -83,6 +84,7 @@ class DirectRunner:
         *,
         count: Callable[[Job], int],
         say: Teller,
+        samples: ProgressSamples,
         beat: Callable[[], None],
     ) -> None:
         self._module, self._params = module, module.params
@@ -90,6 +92,7 @@ class DirectRunner:
         self._plan, self._watcher = plan, watcher
         self._count, self._say, self._beat = count, say, beat
         self._begun = time.monotonic()
+        self._samples, self._done = samples, 0
 
     def run(self, jobs: Sequence[Job]) -> dict[str, Outcome]:
         """Run them all, those first that were begun before."""
@@ -102,6 +105,8 @@ class DirectRunner:
             try:
                 for job in sorted(jobs, key=lambda one: not _was_running(one)):
                     outcomes[job.resource] = self._run_direct(server, lock, job)
+                    self._sample(outcomes[job.resource].visited)
+                    self._done += outcomes[job.resource].visited
                     if outcomes[job.resource].status == "unfinished":
                         break
             finally:
@@ -124,6 +129,7 @@ class DirectRunner:
 
         def check() -> bool:
             self._say.rarely(lambda: f"{job.resource}: {said(run.counts)}")
+            self._sample(run.counts.done - resumed.counts.done)
             return self._check(job, lock)
 
         run = DirectMigration(
@@ -159,6 +165,9 @@ class DirectRunner:
             done = replace(done, status="failed", reason=_failure(counts))
         kept.end(succeeded=not counts.failed, message=done.reason or said(counts), counts=counts)
         return done
+
+    def _sample(self, done: int) -> None:
+        self._samples.take(seconds=time.monotonic() - self._begun, done=self._done + done)
 
     def _stop(
         self, server: ApiServer, kept: MigrationRecord, reached: Outcome, stopped: Stopped

@@ -38,6 +38,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.migrat
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.outcomes import (
     Outcome,
+    ProgressSamples,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.reasons import (
     plural,
@@ -100,6 +101,7 @@ class MigrationTask:
         self._teller = Teller(wanted=self._params["progress"])
         self.planner = Planner(module, say=self._teller.now)
         self._beaten_at = time.monotonic()
+        self.samples = ProgressSamples()
 
     # --- the whole ---
 
@@ -170,6 +172,7 @@ class MigrationTask:
                 watcher,
                 count=self.planner.count,
                 say=self._teller,
+                samples=self.samples,
                 beat=lambda: self._beat(plan, watcher),
             )
             outcomes.update(runner.run(direct))

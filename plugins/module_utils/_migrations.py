@@ -124,7 +124,7 @@ def _migrate(module: AnsibleModule) -> Result:
     outcomes = task.run()
     if metrics_file:
         write_metrics(Path(metrics_file), outcomes)
-    return present_outcomes(outcomes)
+    return present_outcomes(outcomes, task.samples)
 
 
 def _planned(job: Job, planner: Planner) -> Planned:

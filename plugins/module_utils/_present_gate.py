@@ -8,29 +8,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.checks import Facts
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.catalogue import (
+    ReleaseCatalogue,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.checks import (
+    CHECKS,
+    Check,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.checks.facts import Facts
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.checks.objects import (
+    must_migrate,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.checks.stored import (
+    decodable,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.gate import (
     Finding,
     GateVerdict,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.observations import (
+    ServerSight,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.reasons import (
     enumerate_names,
     plural,
 )
 
-_WORDS = {
+SAFE_WORDS = {
     "true": "safe",
     "false": "not safe",
     "unknown": "not known to be safe",
 }
 
 
-def present_gate(verdict: GateVerdict, facts: Facts) -> dict[str, Any]:
-    """The verdict document."""
+def present_gate(
+    verdict: GateVerdict, facts: Facts, *, custom: Iterable[str] = ()
+) -> dict[str, Any]:
+    """The verdict document; `custom` are the ids of a site's own checks."""
     step = facts.step
-    return {
+    document = {
         "changed": False,
         "safe": verdict.safe,
         "passed": verdict.passed,
@@ -43,6 +62,11 @@ def present_gate(verdict: GateVerdict, facts: Facts) -> dict[str, Any]:
             "rollback": str(step.rollback or ""),
             "current": str(step.current or ""),
         },
+        "servers": [_server(one) for one in facts.look.sight.servers],
+        "checks": {
+            **{name: _check(name, check, verdict, facts) for name, check in CHECKS.items()},
+            **{name: _told(name, verdict.of((name,))) for name in custom},
+        },
         "findings": [one.to_dict() for one in verdict.findings],
         "cured_by": {
             "migration": list(verdict.cured_by("migration")),
@@ -53,20 +77,59 @@ def present_gate(verdict: GateVerdict, facts: Facts) -> dict[str, Any]:
         "unused_acknowledgements": [str(one) for one in verdict.unused],
         "expired_acknowledgements": [str(one) for one in verdict.expired],
     }
+    return {**document, "markdown": format_markdown(document)}
+
+
+def _server(server: ServerSight) -> dict[str, str]:
+    release = server.release
+    return {
+        "address": server.address,
+        "release": release.git_version if release else "",
+        "emulated": release.emulated if release else "",
+    }
+
+
+def _check(name: str, check: Check, verdict: GateVerdict, facts: Facts) -> dict[str, Any]:
+    told = _told(check.title, verdict.of((name, *check.also)))
+    return told if check.can_run(facts) else {**told, "result": "not run"}
+
+
+def _told(title: str, found: Sequence[Finding]) -> dict[str, Any]:
+    """What came of one check, in a word; the worst of its findings counts."""
+    serious = [one for one in found if one.severity != "warn"]
+    if any(not one.unknown and not one.acknowledged for one in serious):
+        result = "failed"
+    elif any(one.unknown for one in found):
+        result = "unknown"
+    else:
+        result = "warned" if found else "passed"
+    return {"title": title, "result": result, "findings": len(found)}
 
 
 def _resource(name: str, facts: Facts) -> dict[str, Any]:
     agreement, state = facts.look.agreements[name], facts.states.get(name)
     target, rollback = facts.step.target, facts.step.rollback
-    by_target = target.resources.get(name) if target else None
-    by_rollback = rollback.resources.get(name) if rollback else None
     return {
+        "origin": agreement.origin,
+        "agreed": agreement.agreed,
         "encoding_version": agreement.encoding_version,
+        "encodings": {one.server: one.encoding_version for one in agreement.servers},
         "stored": list(facts.stored(name)),
         "evidence": state.evidence.source if state else "",
-        "target_encoding": by_target.encoding if by_target else "",
-        "target_decodes": list(by_target.decodable) if by_target else [],
-        "rollback_decodes": list(by_rollback.decodable) if by_rollback else [],
+        "objects": facts.objects(name),
+        **{f"target_{key}": value for key, value in _reading(name, target).items()},
+        "rollback_decodes": _reading(name, rollback)["decodes"],
+        "decodable_by_target": decodable(facts, name, target),
+        "decodable_by_rollback": decodable(facts, name, rollback),
+        "must_migrate": must_migrate(facts, name),
+    }
+
+
+def _reading(name: str, release: ReleaseCatalogue | None) -> dict[str, Any]:
+    known = release.resources.get(name) if release else None
+    return {
+        "encoding": known.encoding if known else "",
+        "decodes": list(known.decodable) if known else [],
     }
 
 
@@ -74,7 +137,7 @@ def _summarise(verdict: GateVerdict, facts: Facts) -> list[str]:
     step = facts.step
     stops = [one for one in verdict.findings if one.stops]
     first = (
-        f"{_WORDS[verdict.safe]}: {step.from_release} to {step.to_release}, and back to"
+        f"{SAFE_WORDS[verdict.safe]}: {step.from_release} to {step.to_release}, and back to"
         f" {step.rollback_release}. {plural(len(stops), 'finding')} of"
         f" {len(verdict.findings)} {'stops' if len(stops) == 1 else 'stop'} it."
     )
@@ -93,8 +156,60 @@ def _line(check: str, found: list[Finding]) -> str:
     """One line for a check: in full if it found one thing, else which resources."""
     first = found[0]
     told = "" if first.stops else f" ({first.severity}, goes on)"
+    todo = f"{first.remedy}: {first.command}" if first.command else f"{first.remedy}."
     if len(found) == 1:
-        return f"  {check}{told}: {first.seen}. {first.remedy}."
+        return f"  {check}{told}: {first.seen}. {todo}"
     named = enumerate_names([one.resource for one in found if one.resource], at_most=5)
-    about = named or first.seen
-    return f"  {check}{told}: {len(found)} findings, on {about}. {first.remedy}."
+    return f"  {check}{told}: {len(found)} findings, on {named or first.seen}. {todo}"
+
+
+def format_markdown(document: Mapping[str, Any]) -> str:
+    """The verdict as Markdown, for a merge request, a ticket or a job's summary."""
+    step = f"{document['from_release']} to {document['to_release']}"
+    lines = [
+        f"# {_capital(SAFE_WORDS[document['safe']])}: {step}",
+        "",
+        f"The release to go back to is {document['rollback_release']}.",
+    ]
+    for title, stops in (("What stops it", True), ("What to know", False)):
+        found = [one for one in document["findings"] if _stops(one) is stops]
+        if found:
+            lines += [
+                "",
+                f"## {title}",
+                "",
+                "| check | resource | seen | remedy |",
+                "|---|---|---|---|",
+            ]
+            lines += [_row(one) for one in found]
+    lines += ["", "## Checks", "", "| check | result | findings |", "|---|---|---|"]
+    lines += [
+        f"| {_cell(one['title'])} (`{name}`) | {one['result']} | {one['findings']} |"
+        for name, one in document["checks"].items()
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _stops(finding: Mapping[str, Any]) -> bool:
+    return finding["severity"] == "block" or (
+        finding["severity"] == "acknowledgeable" and not finding["acknowledged"]
+    )
+
+
+def _row(finding: Mapping[str, Any]) -> str:
+    remedy = _cell(finding["remedy"])
+    if finding["command"]:
+        remedy += f": `{_cell(finding['command'])}`"
+    return (
+        f"| `{finding['check']}` | {_cell(finding['resource'])} | {_cell(finding['seen'])} |"
+        f" {remedy} |"
+    )
+
+
+def _cell(text: str) -> str:
+    """Text in a table: what would end a cell, or begin markup, is taken as it stands."""
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]

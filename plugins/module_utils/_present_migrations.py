@@ -16,6 +16,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.observ
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.outcomes import (
     Outcome,
+    ProgressSamples,
     add_up,
     summarise,
 )
@@ -34,7 +35,7 @@ class Planned:
     rewritten: int | None
 
 
-def present_outcomes(outcomes: Mapping[str, Outcome]) -> Result:
+def present_outcomes(outcomes: Mapping[str, Outcome], samples: ProgressSamples) -> Result:
     """What was done; raises if anything was not."""
     summary = summarise(outcomes)
     counts = add_up(outcomes.values())
@@ -55,6 +56,7 @@ def present_outcomes(outcomes: Mapping[str, Outcome]) -> Result:
         },
         "resources": {name: one.to_dict() for name, one in sorted(done.items())},
         "migrations": made,
+        "progress_samples": [list(one) for one in samples.kept],
         "left_out": _left_out(outcomes),
         "unfinished": any(one.status == "unfinished" for one in done.values()),
         "diff": {"before": {}, "after": made},

@@ -346,6 +346,30 @@ seconds:
   returned: success
   type: float
   sample: 1.31
+prefix:
+  description: What all keys that were read begin with.
+  returned: success
+  type: str
+  sample: /registry
+etcd:
+  description: How etcd itself is, by its members and alarms. Nothing where its JSON gateway is off.
+  returned: success
+  type: dict
+  contains:
+    faults:
+      description: What is wrong with it, in words.
+      type: list
+      elements: str
+    used_bytes:
+      description: How much of its room is used, on the member that uses most.
+      type: int
+    quota_bytes:
+      description: How much it may use; 0 where it does not tell, as before etcd 3.6.
+      type: int
+  sample:
+    faults: []
+    used_bytes: 9132032
+    quota_bytes: 2147483648
 cluster_id:
   description: The id of the etcd cluster, in hexadecimal.
   returned: success

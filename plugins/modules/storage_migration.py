@@ -196,6 +196,12 @@ totals:
     gone: 0
     failed: 0
     seconds: 30.2
+progress_samples:
+  description: How many objects V(direct) had visited after how many seconds, for a plot.
+  returned: when O(state=succeeded), but not in check mode
+  type: list
+  elements: list
+  sample: [[0.5, 120], [1.5, 300]]
 resources:
   description: What came of each resource that was not current already.
   returned: when O(state=succeeded)

@@ -44,10 +44,63 @@ options:
     type: path
   crd_manifests:
     description:
-      - YAML files with CustomResourceDefinitions that are to be installed with the step.
+      - YAML files with CustomResourceDefinitions that are to be installed with the step, as paths
+        on the host that runs the task, or as URLs.
     type: list
-    elements: path
+    elements: str
     default: []
+  lists:
+    description:
+      - Whether to list all objects of every resource, which shows whether each can be read. Only
+        names and metadata come; of Secrets and ConfigMaps only names.
+      - Without it, that is not known.
+    type: bool
+    default: true
+  samples:
+    description:
+      - How many objects of each resource that has to be rewritten to try, as a dry run.
+    type: int
+    default: 3
+  snapshot_time:
+    description:
+      - When etcd was last saved, such as V(2026-12-31T00:00:00Z), or the C(mtime) that
+        M(ansible.builtin.stat) tells of the file.
+    type: str
+  snapshot_max_age:
+    description:
+      - How many seconds old that may be.
+    type: float
+    default: 86400.0
+  retired_keys:
+    description:
+      - Encryption keys that are to be taken out of use, by their names, such as V(key1) or
+        V(aescbc:v1:key1). The step is stopped while anything is encrypted by one of them.
+    type: list
+    elements: str
+    default: []
+  custom_checks:
+    description:
+      - A site's own rules.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      id:
+        description: Its name. Its findings have the id V(site:NAME).
+        type: str
+        required: true
+      expression:
+        description: A JMESPath expression over the result of this module, of what must hold.
+        type: str
+        required: true
+      severity:
+        description: What follows if it does not.
+        type: str
+        choices: [block, acknowledgeable, warn]
+        default: block
+      remedy:
+        description: What to do then.
+        type: str
   acknowledgements:
     description:
       - Findings that somebody knows of and takes the risk of.
@@ -86,6 +139,8 @@ extends_documentation_fragment:
   - lockstep.kubernetes._observing.passes
   - lockstep.kubernetes._observing.attributes
   - kubernetes.core.k8s_auth_options
+requirements:
+  - jmespath, for O(custom_checks)
 seealso:
   - module: lockstep.kubernetes.storage_state
   - module: lockstep.kubernetes.storage_audit
@@ -154,6 +209,9 @@ findings:
     remedy:
       description: What to do.
       type: str
+    command:
+      description: The remedy as one command, to be run as it stands; empty where it takes more.
+      type: str
     cured_by:
       description: V(migration), V(audit) or V(operator).
       type: str
@@ -168,7 +226,11 @@ findings:
       severity: acknowledgeable
       resource: pods
       seen: nothing is recorded of what is stored of pods
-      remedy: Read etcd with lockstep.kubernetes.storage_audit and give it as audit
+      remedy: >-
+        Read etcd with lockstep.kubernetes.storage_audit, and give its result as audit; or migrate
+        it
+      command: >-
+        ansible-playbook lockstep.kubernetes.migrate -e '{"migrate_resources": ["pods"]}'
       cured_by: audit
       unknown: true
       acknowledged: ""
@@ -186,12 +248,48 @@ resources:
   type: dict
   sample:
     pods:
+      origin: built-in
+      agreed: true
       encoding_version: v1
+      encodings: {"https://192.0.2.1:6443": v1}
       stored: [Unknown]
       evidence: assumed
+      objects: 12
       target_encoding: v1
       target_decodes: [v1]
       rollback_decodes: [v1]
+      decodable_by_target: unknown
+      decodable_by_rollback: unknown
+      must_migrate: true
+checks:
+  description: What came of each check, by its id.
+  returned: always
+  type: dict
+  contains:
+    title:
+      description: What is checked.
+      type: str
+    result:
+      description: V(passed), V(failed), V(unknown), V(warned), or V(not run) where what it needs
+        was not given.
+      type: str
+    findings:
+      description: How many findings it has.
+      type: int
+  sample:
+    agreement: {title: All servers write alike, result: passed, findings: 0}
+servers:
+  description: The servers that were looked at.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - {address: "https://192.0.2.1:6443", release: v1.36.3, emulated: ""}
+markdown:
+  description: The verdict as Markdown.
+  returned: always
+  type: str
+  sample: "# Not known to be safe: v1.36.3 to v1.37.0"
 judged_by:
   description: The entries of the catalogue that were used; empty where there is none.
   returned: always
@@ -249,7 +347,27 @@ def main():
             "from_release": {"type": "str"},
             "rollback_release": {"type": "str"},
             "target_catalogue": {"type": "path"},
-            "crd_manifests": {"type": "list", "elements": "path", "default": []},
+            "crd_manifests": {"type": "list", "elements": "str", "default": []},
+            "lists": {"type": "bool", "default": True},
+            "samples": {"type": "int", "default": 3},
+            "snapshot_time": {"type": "str"},
+            "snapshot_max_age": {"type": "float", "default": 86400.0},
+            "retired_keys": {"type": "list", "elements": "str", "default": [], "no_log": False},
+            "custom_checks": {
+                "type": "list",
+                "elements": "dict",
+                "default": [],
+                "options": {
+                    "id": {"type": "str", "required": True},
+                    "expression": {"type": "str", "required": True},
+                    "severity": {
+                        "type": "str",
+                        "choices": ["block", "acknowledgeable", "warn"],
+                        "default": "block",
+                    },
+                    "remedy": {"type": "str"},
+                },
+            },
             "acknowledgements": {
                 "type": "list",
                 "elements": "dict",

@@ -8,10 +8,18 @@ from typing import Any
 
 import pytest
 
-from lab.ansible import look, run_module
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.catalogue import (
+    parse_catalogue,
+    parse_catalogues,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.catalogue.data import (
+    RELEASES,
+)
+from lab import binaries
 from lab.catalogue import format_catalogue, read_release
-from lab.control_plane import PrivateNetwork, ServerSpec, control_plane
-from lab.recorder import Recorder
+from lab.control_plane import ControlPlane, PrivateNetwork, ServerSpec, control_plane
+from lab.gate import audited, found, judge
+from lab.recorder import Recorder, call_module
 
 WORKLOADS = "workloads.scheduling.k8s.io"
 WORKLOADS_PATH = "/apis/scheduling.k8s.io/v1alpha2/namespaces/default/workloads"
@@ -30,34 +38,11 @@ def alpha(network: PrivateNetwork) -> Iterator[Recorder]:
         yield recorder
 
 
-def audited(recorder: Recorder) -> dict[str, Any]:
-    """An audit of what is stored, as options for the gate."""
-    etcd = recorder.plane.etcd
-    seen = look(recorder.plane)
-    audit = run_module(
-        "storage_audit",
-        endpoints=[etcd.url],
-        ca_cert=etcd.ca,
-        client_cert=etcd.certificate,
-        client_key=etcd.key,
-    )
-    assert not audit.get("failed"), audit
-    return {"audit": audit, "audited_after": seen}
-
-
-def gate(recorder: Recorder, to: str = "1.37.0", **options: Any) -> Any:
-    return recorder.call("upgrade_gate", **{"to_release": to, "fail": False, **options})
-
-
-def found(result: Any, check: str) -> dict[str, Any]:
-    return {one["resource"]: one for one in result["findings"] if one["check"] == check}
-
-
 class TestVerdict:
     def test_a_cluster_that_nobody_watched_is_not_known_to_be_safe(
         self, recorder: Recorder
     ) -> None:
-        result = gate(recorder, fail=True)
+        result = judge(recorder, fail=True)
 
         assert result["failed"]
         assert result["safe"] == "unknown"
@@ -68,7 +53,7 @@ class TestVerdict:
     def test_an_audit_makes_it_known_and_safe_and_nothing_is_written(
         self, recorder: Recorder
     ) -> None:
-        result = gate(recorder, fail=True, **audited(recorder))
+        result = judge(recorder, fail=True, **audited(recorder))
 
         assert not result.get("failed"), result["msg"]
         assert (result["safe"], result["passed"]) == ("true", True)
@@ -79,12 +64,12 @@ class TestVerdict:
     def test_an_acknowledged_unknown_goes_on_and_stays_unknown(self, recorder: Recorder) -> None:
         known = {"check": "stored-unknown", "from": "1.36.3", "to": "1.37.0", "reason": "a lab"}
 
-        result = gate(recorder, fail=True, acknowledgements=[known])
+        result = judge(recorder, fail=True, acknowledgements=[known])
 
         assert (result["safe"], result["passed"]) == ("unknown", True)
 
     def test_more_than_one_minor_release_is_refused(self, recorder: Recorder) -> None:
-        result = gate(recorder, to="1.34.4", **audited(recorder))
+        result = judge(recorder, to="1.34.4", **audited(recorder))
 
         assert "more than one minor release back" in found(result, "skew")[""]["seen"]
 
@@ -98,19 +83,19 @@ class TestAlpha:
         spec = {"podGroupTemplates": [{"name": "a", "schedulingPolicy": {"basic": {}}}]}
         alpha.api.create(WORKLOADS_PATH, {"metadata": {"name": "stranded"}, "spec": spec})
 
-        result = gate(alpha, **audited(alpha))
+        result = judge(alpha, **audited(alpha))
         alpha.api.delete(f"{WORKLOADS_PATH}/stranded")
-        after = gate(alpha, **audited(alpha))
+        after = judge(alpha, **audited(alpha))
 
         finding = found(result, "stored-undecodable")[WORKLOADS]
         assert result["safe"] == "false"
         assert finding["severity"] == "block"
         assert "scheduling.k8s.io/v1alpha2" in finding["seen"]
-        assert finding["remedy"].startswith(f"kubectl get {WORKLOADS}")
+        assert finding["command"].startswith(f"kubectl get {WORKLOADS}")
         assert found(after, "stored-undecodable")[WORKLOADS]["severity"] == "warn"
 
     def test_what_the_target_would_write_must_be_readable_too(self, alpha: Recorder) -> None:
-        result = gate(alpha, **audited(alpha))
+        result = judge(alpha, **audited(alpha))
 
         finding = found(result, "target-writes")[WORKLOADS]
         assert "writes workloads.scheduling.k8s.io as scheduling.k8s.io/v1beta1" in finding["seen"]
@@ -119,7 +104,7 @@ class TestAlpha:
 
 class TestCatalogue:
     def test_a_release_that_is_not_in_it_is_not_known_to_be_safe(self, recorder: Recorder) -> None:
-        result = gate(recorder, to="1.36.3+vendor.1", **audited(recorder))
+        result = judge(recorder, to="1.36.3+vendor.1", **audited(recorder))
 
         assert result["safe"] == "unknown"
         assert "make catalogue" in found(result, "release-unknown")[""]["remedy"]
@@ -131,18 +116,50 @@ class TestCatalogue:
         path = tmp_path / "vendor.catalogue"
         path.write_text(text.replace("release v1.36.3", "release v1.36.3+vendor.1"))
 
-        result = gate(recorder, to="1.36.3+vendor.1", target_catalogue=path, **audited(recorder))
+        result = judge(recorder, to="1.36.3+vendor.1", target_catalogue=path, **audited(recorder))
 
         assert result["safe"] == "true"
         assert result["judged_by"]["target"] == "v1.36.3+vendor.1"
 
-    def test_reading_a_release_again_gives_what_is_shipped(self, network: PrivateNetwork) -> None:
-        from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide import catalogue
-        from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.catalogue import (
-            data,
-        )
+    def test_a_kube_apiserver_of_ones_own_can_be_read(
+        self, network: PrivateNetwork, tmp_path: Path
+    ) -> None:
+        program = binaries.find(binaries.kubernetes("kube-apiserver", "1.37.0"))
 
-        shipped = catalogue.parse_catalogues(data.RELEASES).find("v1.37.0")
+        read = read_release("1.36.3", program=str(program), network=network)
+
+        assert read.release == "v1.37.0"
+        assert "scheduling.k8s.io/v1beta1" in read.resources[WORKLOADS].decodable
+
+    def test_a_cluster_that_runs_it_tells_what_it_reads(
+        self, three_servers: ControlPlane, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "running.catalogue"
+        options = {"kubeconfig": three_servers.kubeconfig(), "dest": path}
+
+        checked = call_module("release_catalogue", check=True, **options)
+        assert (checked["changed"], path.exists()) == (True, False)
+        first, second = (call_module("release_catalogue", **options) for _time in range(2))
+
+        assert (first["changed"], second["changed"]) == (True, False)
+        assert first["release"] == "v1.36.3"
+        read = parse_catalogue(path.read_text())
+        shipped = parse_catalogues(RELEASES).find("v1.36.3")
+        assert shipped is not None
+        for name, one in read.resources.items():
+            assert set(one.decodable) <= set(shipped.resources[name].decodable)
+            assert one.encoding == shipped.resources[name].encoding
+
+    def test_one_that_does_not_report_is_told_how_to(
+        self, recorder: Recorder, tmp_path: Path
+    ) -> None:
+        result = recorder.call("release_catalogue", dest=tmp_path / "none")
+
+        assert result["failed"]
+        assert "--feature-gates=StorageVersionAPI=true" in result["msg"]
+
+    def test_reading_a_release_again_gives_what_is_shipped(self, network: PrivateNetwork) -> None:
+        shipped = parse_catalogues(RELEASES).find("v1.37.0")
         read = read_release("1.37.0", network=network)
 
         assert shipped is not None
@@ -165,7 +182,7 @@ class TestWrongInputs:
     def test_each_is_named_with_its_value(
         self, recorder: Recorder, options: dict[str, Any], text: str
     ) -> None:
-        result = gate(recorder, **options)
+        result = judge(recorder, **options)
 
         assert result["failed"]
         assert text in result["msg"]

@@ -92,7 +92,8 @@ def _parser() -> argparse.ArgumentParser:
     catalogue = verbs.add_parser(
         "catalogue", help="read off real servers what releases encode and decode"
     )
-    catalogue.add_argument("releases", nargs="+", metavar="RELEASE[:EMULATED]")
+    catalogue.add_argument("releases", nargs="*", metavar="RELEASE[:EMULATED]")
+    catalogue.add_argument("--program", metavar="FILE", help="read this kube-apiserver instead")
     catalogue.add_argument("--to", metavar="FILE", help="write a file, not the collection's data")
     catalogue.set_defaults(do=_catalogue)
 
@@ -177,9 +178,15 @@ def _catalogue(arguments: argparse.Namespace) -> None:
         namespaces.enter([sys.executable, "-m", "lab", *sys.argv[1:]], private_network=True)
     from . import catalogue
 
-    for text in arguments.releases:
+    if bool(arguments.program) == bool(arguments.releases):
+        raise LabError("name releases, or one kube-apiserver with --program")
+    if arguments.program and not arguments.to:
+        raise LabError("say with --to where to write the catalogue of your kube-apiserver")
+    for text in arguments.releases or [binaries.DEFAULT_RELEASE]:
         spec = _spec(text)
-        read = catalogue.read_release(spec.release, emulated=spec.emulated_version)
+        read = catalogue.read_release(
+            spec.release, emulated=spec.emulated_version, program=arguments.program or ""
+        )
         print(f"{read}: {len(read.resources)} resources")
         if arguments.to:
             Path(arguments.to).write_text(catalogue.format_catalogue(read))

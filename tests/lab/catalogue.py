@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
@@ -22,8 +23,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.catalo
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.hashes import hash_of
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.keys import (
-    DIRECTORIES,
-    GROUPED,
+    directory_of,
     same_objects,
 )
 
@@ -47,30 +47,39 @@ DATA = Path(__file__).parents[2] / "plugins/module_utils/_decide/catalogue/data.
 Entry = dict[str, Any]
 
 
-def read_release(
-    release: str, *, emulated: str = "", network: PrivateNetwork | None = None
-) -> ReleaseCatalogue:
-    """The catalogue of one release, or of one that emulates another."""
-    # A server that emulates never comes up with all features on.
-    spec = ServerSpec(
+def everything(release: str, *, emulated: str = "") -> ServerSpec:
+    """A server with every API of its release turned on."""
+    return ServerSpec(
         release=release,
         emulated_version=emulated,
+        # A server that emulates never comes up with all features on.
         feature_gates={} if emulated else _EVERYTHING,
         runtime_config={"api/all": True},
     )
+
+
+def read_release(
+    release: str,
+    *,
+    emulated: str = "",
+    program: str = "",
+    network: PrivateNetwork | None = None,
+) -> ReleaseCatalogue:
+    """The catalogue of one release, of one that emulates another, or of a kube-apiserver."""
+    spec = replace(everything(release, emulated=emulated), program=program)
     with control_plane(spec, network=network) as plane:
-        return read_server(plane, reports=not emulated)
+        return read_server(plane, emulated=emulated)
 
 
-def read_server(plane: ControlPlane, *, reports: bool) -> ReleaseCatalogue:
-    """The catalogue of the release that a lab's server runs, which may report what it stores."""
+def read_server(plane: ControlPlane, *, emulated: str = "") -> ReleaseCatalogue:
+    """The catalogue of the release that a lab's server runs; it reports unless it emulates."""
     api = plane.servers["cp-1"].api
     version = api.get("/version")
-    if reports:
+    if not emulated:
         eventually(lambda: "pods" in _reported(api), within=60)
     reported = _reported(api)
     resources = {}
-    for name, entry in _read_discovery(api):
+    for name, entry in read_discovery(api):
         known = reported.get(name, {})
         decodable = [
             one for one in _candidates(name, known, entry) if _decodes(plane, name, entry, one)
@@ -85,11 +94,10 @@ def read_server(plane: ControlPlane, *, reports: bool) -> ReleaseCatalogue:
             served=tuple(entry["served"]),
             decodable=tuple(decodable),
         )
-    emulated = f"{version.get('emulationMajor')}.{version.get('emulationMinor')}"
-    own = ".".join(version["gitVersion"].removeprefix("v").split(".")[:2])
     return ReleaseCatalogue(
         release=version["gitVersion"],
-        emulated="" if emulated in (own, "None.None") else emulated,
+        # Not from /version: 1.32 does not tell it there.
+        emulated=emulated,
         how=HOW,
         when=datetime.now(UTC).date().isoformat(),
         resources=resources,
@@ -110,7 +118,8 @@ def write_data(catalogues: Iterable[ReleaseCatalogue]) -> None:
     DATA.write_text(f'{head}{_MARK}{text}"""\n')
 
 
-def _read_discovery(api: Api) -> Iterator[tuple[str, Entry]]:
+def read_discovery(api: Api) -> Iterator[tuple[str, Entry]]:
+    """Every resource that a server stores: its kind, scope, hash and served versions."""
     found: dict[str, Entry] = {}
     versions = ["v1"]
     for group in api.get("/apis")["groups"]:
@@ -167,20 +176,13 @@ def _candidates(name: str, known: Mapping[str, Any], entry: Entry) -> list[str]:
 
 def _decodes(plane: ControlPlane, name: str, entry: Entry, version: str) -> bool:
     """Whether the server can read an object that is stored in a version."""
-    plural, _dot, group = name.partition(".")
     object_name = _object_name(name)
-    directory = f"{group}/{plural}" if name in GROUPED else _directory(name)
-    place = f"default/{object_name}" if entry["namespaced"] else object_name
-    key = f"/registry/{directory}/{place}"
-    metadata = {"name": object_name, "uid": "00000000-0000-0000-0000-000000000001"}
-    if entry["namespaced"]:
-        metadata["namespace"] = "default"
-    document = {"apiVersion": version, "kind": entry["kind"], "metadata": metadata}
-    served = entry["served"][0]
-    base = f"/apis/{served}" if "/" in served else f"/api/{served}"
-    path = f"{base}/namespaces/default/{plural}" if entry["namespaced"] else f"{base}/{plural}"
+    namespace = "default" if entry["namespaced"] else ""
+    document = raw_object(entry["kind"], version, name=object_name, namespace=namespace)
+    key = key_of(name, object_name, namespace=namespace)
     plane.etcd.put(key, json.dumps(document).encode())
     try:
+        path = path_of(name, served=entry["served"][0], namespace=namespace)
         plane.servers["cp-1"].api.get(f"{path}/{object_name}")
     except ApiError as error:
         if error.status != 500:
@@ -191,9 +193,25 @@ def _decodes(plane: ControlPlane, name: str, entry: Entry, version: str) -> bool
     return True
 
 
-def _directory(name: str) -> str:
-    """Where a built-in resource is kept, also one that is the objects of another."""
-    return next(DIRECTORIES[one] for one in same_objects(name) if one in DIRECTORIES)
+def raw_object(kind: str, version: str, *, name: str, namespace: str = "") -> dict[str, Any]:
+    """The least that an object of any version is made of."""
+    metadata = {"name": name, "uid": "00000000-0000-0000-0000-000000000001"}
+    if namespace:
+        metadata["namespace"] = namespace
+    return {"apiVersion": version, "kind": kind, "metadata": metadata}
+
+
+def key_of(resource: str, name: str, *, namespace: str = "") -> str:
+    """The key in etcd of an object of a built-in resource."""
+    places = ("/registry", directory_of(resource), namespace, name)
+    return "/".join(part for part in places if part)
+
+
+def path_of(resource: str, *, served: str, namespace: str = "") -> str:
+    """The path of a resource in one of the versions that a server serves."""
+    plural = resource.partition(".")[0]
+    base = f"/apis/{served}" if "/" in served else f"/api/{served}"
+    return f"{base}/namespaces/{namespace}/{plural}" if namespace else f"{base}/{plural}"
 
 
 def _object_name(name: str) -> str:

@@ -44,6 +44,8 @@ class ServerSpec:
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     runtime_config: Mapping[str, bool] = field(default_factory=dict)
     arguments: Sequence[str] = ()
+    # A kube-apiserver of one's own in place of the release's.
+    program: str = ""
     # good; or one of the ways a certificate goes wrong: foreign, misnamed, expired.
     certificate: str = "good"
 
@@ -247,7 +249,7 @@ class Server:
         ):
             if switches:
                 flags[flag] = ",".join(f"{k}={str(v).lower()}" for k, v in switches.items())
-        program = binaries.find(binaries.kubernetes("kube-apiserver", spec.release))
+        program = spec.program or binaries.find(binaries.kubernetes("kube-apiserver", spec.release))
         return [str(program), *(f"--{k}={v}" for k, v in flags.items()), *spec.arguments]
 
 
@@ -308,11 +310,7 @@ class ControlPlane:
         """Start servers side by side (cp-1, cp-2, ...) and wait until all are ready."""
         added = []
         for spec in specs:
-            name = f"cp-{len(self.servers) + 1}"
-            self.servers[name] = Server(self, name, spec)
-            added.append(self.servers[name])
-        for server in added:
-            server.start()
+            added.append(self.start_server(spec))
             # Servers are told apart by when they started, which they tell to 10 ms.
             time.sleep(0.05)
         for server in added:
@@ -320,6 +318,13 @@ class ControlPlane:
             if server.spec.certificate == "good":
                 self._wait_published(server)
         return added
+
+    def start_server(self, spec: ServerSpec) -> Server:
+        """Start one more server, without waiting."""
+        name = f"cp-{len(self.servers) + 1}"
+        server = self.servers[name] = Server(self, name, spec)
+        server.start()
+        return server
 
     def _wait_published(self, server: Server) -> None:
         """Wait until the others can find it: a server joins the EndpointSlice a little later."""

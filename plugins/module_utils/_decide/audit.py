@@ -37,7 +37,7 @@ from .keys import (
     shared_with,
 )
 from .keys import show_key as show
-from .observations import UNKNOWN
+from .observations import UNKNOWN, EtcdSight
 from .reasons import plural
 
 # What the configuration of encryption calls a value that is not encrypted.
@@ -417,6 +417,8 @@ class Audit:
     encodings: Encodings = field(default_factory=Encodings)
     # By resource the first objects that are in another version than the servers write.
     outdated: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    # None where etcd does not tell.
+    health: EtcdSight | None = None
 
     def of(self, kind: str) -> dict[str, Tally]:
         return {
@@ -468,6 +470,8 @@ class Audit:
             "audited": list(self.patterns),
             "unmatched": list(names.unmatched_patterns(resources=known, patterns=self.patterns)),
             "since": self.state.pack(),
+            "prefix": self.state.prefix,
+            "etcd": self.health.to_dict() if self.health else None,
         }
 
     def _outdated(self, resource: str, tally: Tally) -> dict[str, Any]:

@@ -14,14 +14,17 @@ from datetime import datetime, timezone
 from typing import Any
 
 from .agreement import Agreement
+from .checks.facts import AuditFacts
 from .epoch import Epoch
 from .errors import LockstepError
 from .hashes import hash_of
 from .keys import chosen, place_known, same_objects
-from .observations import UNKNOWN
+from .observations import UNKNOWN, EtcdSight
 from .times import parse_time
 
 _LOOK = {"resources", "epoch", "time"}
+# What is kept in an etcd of its own is gone before it matters.
+_EXPIRING = frozenset({"events", "events.events.k8s.io"})
 
 
 @dataclass(frozen=True)
@@ -121,3 +124,31 @@ def read_audit(audit: object, audited_after: object) -> AuditEvidence | None:
             "Run discovery_hash before storage_audit, register it, and give what was registered",
         )
     return AuditEvidence(audit, audited_after)
+
+
+def read_audit_facts(audit: Mapping[str, Any]) -> AuditFacts:
+    """What an audit counted, for the checks of an upgrade."""
+    counts: Mapping[str, Any] = audit["resources"]
+    told = audit.get("etcd")
+    return AuditFacts(
+        versions={
+            name: tuple(one["versions"])
+            for resource, one in counts.items()
+            for name in (resource, *one["shared_with"])
+        },
+        bytes={name: int(one["bytes"]) for name, one in counts.items()},
+        encryption={name: dict(one["encryption"]) for name, one in counts.items()},
+        undecodable={
+            name: tuple(key["key"] for key in one["undecodable"]) for name, one in counts.items()
+        },
+        unmapped={name: int(one["keys"]) for name, one in audit.get("unmapped", {}).items()},
+        prefix=str(audit.get("prefix") or "/registry"),
+        complete=list(audit["audited"]) == ["*"] and set(audit["elsewhere"]) <= _EXPIRING,
+        etcd=EtcdSight(
+            faults=tuple(told["faults"]),
+            used_bytes=int(told["used_bytes"]),
+            quota_bytes=int(told["quota_bytes"]),
+        )
+        if told
+        else None,
+    )

@@ -35,6 +35,8 @@ class Finding:
     remedy: str
     cured_by: Cure
     resource: str = ""
+    # The remedy as one command, to be run as it stands; empty where it takes more than that.
+    command: str = ""
     # Nobody knows that it is unsafe; nobody knows that it is safe either.
     unknown: bool = False
     # The acknowledgement that covers it, in words.
@@ -55,6 +57,7 @@ class Finding:
             "resource": self.resource,
             "seen": self.seen,
             "remedy": self.remedy,
+            "command": self.command,
             "cured_by": self.cured_by,
             "unknown": self.unknown,
             "acknowledged": self.acknowledged,
@@ -110,6 +113,11 @@ class GateVerdict:
     def passed(self) -> bool:
         """Whether the step may go on."""
         return not any(one.stops for one in self.findings)
+
+    def of(self, checks: Iterable[str]) -> tuple[Finding, ...]:
+        """What these checks found."""
+        wanted = set(checks)
+        return tuple(one for one in self.findings if one.check in wanted)
 
     def cured_by(self, cure: Cure) -> tuple[str, ...]:
         """The resources that one cure helps."""

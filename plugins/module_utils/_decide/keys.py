@@ -175,6 +175,15 @@ def same_objects(resource: str) -> tuple[str, ...]:
     return (resource,)
 
 
+def directory_of(resource: str) -> str:
+    """Below which directory of the prefix a resource is kept, under any of its names."""
+    for name in same_objects(resource):
+        if name in DIRECTORIES:
+            return DIRECTORIES[name]
+    plural, group = names.split_resource(resource)
+    return f"{group}/{plural}" if group else plural
+
+
 def place_known(resource: str) -> bool:
     """Whether it is known where a built-in resource is kept, so that none there means none."""
     if resource in GROUPED:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 UNKNOWN = "Unknown"
 
@@ -146,3 +147,22 @@ class ClusterSight:
         """Whether every server that was read serves the StorageVersion API."""
         read = [server for server in self.servers if not server.fault]
         return bool(read) and all(server.storage_version_api for server in read)
+
+
+@dataclass(frozen=True)
+class EtcdSight:
+    """How etcd itself is."""
+
+    # Members that are not healthy, and raised alarms, in words.
+    faults: tuple[str, ...]
+    used_bytes: int
+    # 0: not told, as by releases before 3.6.
+    quota_bytes: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "faults": list(self.faults),
+            "used_bytes": self.used_bytes,
+            "quota_bytes": self.quota_bytes,
+        }

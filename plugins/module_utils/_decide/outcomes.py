@@ -30,6 +30,25 @@ Status = Literal[
 _BAD: tuple[Status, ...] = ("failed", "superseded", "unfinished")
 
 
+class ProgressSamples:
+    """How many objects were done when: never so many that a long run could not return them."""
+
+    _MOST = 100
+
+    def __init__(self) -> None:
+        self.kept: list[tuple[float, int]] = []
+        self._gap = 1.0
+
+    def take(self, *, seconds: float, done: int) -> None:
+        """Keep one, unless the last one is only just kept."""
+        if self.kept and seconds - self.kept[-1][0] < self._gap:
+            return
+        self.kept.append((round(seconds, 1), done))
+        if len(self.kept) > self._MOST:
+            self.kept = self.kept[::2]
+            self._gap *= 2
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What came of one resource."""
@@ -68,10 +87,15 @@ class Outcome:
         """Whether anything was changed in the cluster for it."""
         return bool(self.migration)
 
+    @property
+    def visited(self) -> int:
+        """How many objects this very run has visited, as far as is told."""
+        return self.counts.done - self.resumed if self.counts else 0
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for the result of a task."""
         counts = self.counts
-        rate = (counts.done - self.resumed) / self.seconds if counts and self.seconds else None
+        rate = self.visited / self.seconds if counts and self.seconds else None
         return {
             "status": self.status,
             "reason": self.reason,

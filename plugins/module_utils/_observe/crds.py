@@ -8,12 +8,16 @@
 
 from __future__ import annotations
 
+import base64
+import ssl
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import Any
 
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.checks import CrdFacts
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.checks.facts import (
+    CrdFacts,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.observations import (
     CrdSight,
 )
@@ -78,7 +82,30 @@ def read_definition(document: Mapping[str, Any]) -> CrdFacts:
         versions=tuple(f"{group}/{one['name']}" for one in versions),
         storage=f"{group}/{storage}",
         stored=tuple(f"{group}/{one}" for one in stored),
+        namespaced=spec.get("scope") == "Namespaced",
+        served=tuple(f"{group}/{one['name']}" for one in versions if one.get("served")),
+        webhook=(spec.get("conversion") or {}).get("strategy") == "Webhook",
+        **_read_ca(spec.get("conversion") or {}),
     )
+
+
+def _read_ca(conversion: Mapping[str, Any]) -> dict[str, Any]:
+    """Until when the CA holds that servers trust a conversion webhook by."""
+    client = (conversion.get("webhook") or {}).get("clientConfig") or {}
+    bundle = client.get("caBundle")
+    if not bundle:
+        return {}
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        context.load_verify_locations(cadata=base64.b64decode(bundle).decode("ascii"))
+    except (ssl.SSLError, ValueError) as error:
+        return {"ca_fault": str(error)}
+    ends = [
+        datetime.fromtimestamp(ssl.cert_time_to_seconds(str(one["notAfter"])), timezone.utc)
+        for one in context.get_ca_certs()
+    ]
+    # Any one of them does: servers take the one that fits.
+    return {"ca_expires": max(ends)} if ends else {}
 
 
 def observe_stored_versions(entry: ApiServer, resource: str) -> tuple[str, ...]:

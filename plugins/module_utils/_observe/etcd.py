@@ -301,7 +301,7 @@ class _Connection(http.client.HTTPConnection):
         self.sock.settimeout(timeout)
 
 
-class _Gateway:
+class Gateway:
     """One connection for each thread that asks."""
 
     name = GATEWAY
@@ -330,6 +330,16 @@ class _Gateway:
             raise EtcdFault(
                 UNIMPLEMENTED, "its answer is not etcd's", "Give the client address of an etcd"
             ) from None
+
+    def ask(self, path: str) -> dict[str, Any]:
+        """What a member answers to a question without parameters."""
+        status, body = self._post(path, {})
+        if status != 200:
+            raise _gateway_fault(status, body)
+        try:
+            return dict(json.loads(body))
+        except ValueError:
+            raise EtcdFault(UNIMPLEMENTED, "its answer is not etcd's") from None
 
     def close(self) -> None:
         for connection in self._open:
@@ -546,7 +556,7 @@ def transports(access: EtcdAccess, *, speaks_http: bool) -> list[Transport]:
     if HAS_GRPC and access.transport in (AUTO, GRPC):
         kinds.append(_Grpc)
     if speaks_http and access.transport in (AUTO, GATEWAY):
-        kinds.append(_Gateway)
+        kinds.append(Gateway)
     if kinds:
         return kinds
     if access.transport == GRPC:

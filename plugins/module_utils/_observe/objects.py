@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -26,6 +26,8 @@ _METADATA_LIST = f"application/json;as=PartialObjectMetadataList;{_META}"
 _TABLE = f"application/json;as=Table;{_META}"
 # Metadata holds the annotation that kubectl apply leaves: the whole object, data and all.
 _TABLE_ONLY = frozenset({"secrets", "configmaps"})
+# What a server answers to lists until it has read all of a resource: for ever, if it can't.
+_INITIALISING = "storage is (re)initializing"
 
 
 @dataclass(frozen=True)
@@ -74,28 +76,43 @@ class ObjectList:
         self, server: ApiServer, *, namespace: str = "", token: str = "", limit: int = 500
     ) -> NamesPage:
         """One page. A token that has expired is replaced by the one that the server offers."""
+        return self._names(self._read(server, namespace, token, limit), namespace)
+
+    def read_metadata(
+        self, server: ApiServer, *, namespace: str = "", limit: int = 500
+    ) -> Iterator[tuple[NamesPage, Sequence[Mapping[str, Any]]]]:
+        """All pages, each with the metadata of its objects, where a list may hold that (R11)."""
+        token = ""
         while True:
+            document = self._read(server, namespace, token, limit)
+            page = self._names(document, namespace)
+            yield page, [item["metadata"] for item in document.get("items") or []]
+            token = page.token
+            if not token:
+                return
+
+    def _read(self, server: ApiServer, namespace: str, token: str, limit: int) -> dict[str, Any]:
+        while True:
+            query = {"limit": str(limit)}
+            if token:
+                query["continue"] = token
             try:
-                return self._read_page(server, namespace, token, limit)
+                if self.resource in _TABLE_ONLY:
+                    return server.get(
+                        self.path(namespace), accept=_TABLE, includeObject="None", **query
+                    ).json()
+                return server.get(self.path(namespace), accept=_METADATA_LIST, **query).json()
             except ServerFault as fault:
                 if fault.status != 410:
                     raise
                 # It goes on at the same place, with what is there now; none means: from the start.
                 token = str((fault.document.get("metadata") or {}).get("continue") or "")
 
-    def _read_page(self, server: ApiServer, namespace: str, token: str, limit: int) -> NamesPage:
-        query = {"limit": str(limit)}
-        if token:
-            query["continue"] = token
+    def _names(self, document: Mapping[str, Any], namespace: str) -> NamesPage:
         if self.resource in _TABLE_ONLY:
-            document = server.get(
-                self.path(namespace), accept=_TABLE, includeObject="None", **query
-            ).json()
-            found = [
-                ObjectName(str(row["cells"][0]), namespace) for row in document.get("rows") or []
-            ]
+            rows = document.get("rows") or []
+            found = [ObjectName(str(row["cells"][0]), namespace) for row in rows]
         else:
-            document = server.get(self.path(namespace), accept=_METADATA_LIST, **query).json()
             found = [_name(item["metadata"]) for item in document.get("items") or []]
         metadata = document.get("metadata") or {}
         return NamesPage(
@@ -104,6 +121,18 @@ class ObjectList:
             remaining=int(metadata.get("remainingItemCount") or 0),
             version=str(metadata.get("resourceVersion") or ""),
         )
+
+    def try_rewrite(self, server: ApiServer, name: ObjectName) -> None:
+        """Have one object written without effect: webhooks and validation judge it all the same."""
+        server.rewrite(
+            self.path(name.namespace, name.name),
+            accept=_TABLE,
+            query={"includeObject": "None", "dryRun": "All"},
+        )
+
+    def read_one(self, server: ApiServer, name: ObjectName) -> None:
+        """Have one object read in this group/version; only its metadata comes."""
+        server.get(self.path(name.namespace, name.name), accept=self.answer_type[0])
 
     def count(self, server: ApiServer) -> int | None:
         """How many objects there are; None if nobody can tell, since one can't be decoded."""
@@ -122,6 +151,11 @@ class ObjectList:
             self.path(), accept=_TABLE, includeObject="None", fieldSelector=selector, limit="500"
         ).json()
         return tuple(str(row["cells"][0]) for row in document.get("rows") or [])
+
+
+def unreadable(fault: ServerFault) -> bool:
+    """Whether a list failed since something in it can't be decoded."""
+    return fault.status == 500 or _INITIALISING in fault.fault
 
 
 def observe_namespaces(server: ApiServer) -> tuple[str, ...]:

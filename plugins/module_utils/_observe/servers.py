@@ -38,6 +38,8 @@ RBAC_REMEDY = (
     "Grant it to the user of this kubeconfig; the ClusterRoles in docs/reference/rbac.md hold"
     " all that Lockstep needs."
 )
+# Servers keep it as the manager of the fields that we write.
+USER_AGENT = "lockstep.kubernetes"
 _JSON = "application/json"
 _MERGE_PATCH = "application/merge-patch+json"
 _RETRY_SECONDS = 0.5
@@ -176,7 +178,11 @@ class ApiServer:
         configuration.connection_pool_maxsize = 1
         self.address = address
         self.deadline = deadline
-        self._headers = {**_auth_headers(configuration), **access.headers}
+        self._headers = {
+            "User-Agent": USER_AGENT,
+            **_auth_headers(configuration),
+            **access.headers,
+        }
         self._pool = RESTClientObject(configuration).pool_manager
         # Found once: to find it anew for each request costs as much as all the rest of it.
         self._connection = self._pool.connection_from_url(address)

@@ -9,8 +9,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide import names
@@ -25,17 +26,27 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.migrat
     read_migration,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.states import StorageState
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.times import parse_time
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.locks import observe_lock
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
+    USER_AGENT,
     ApiServer,
     ServerFault,
 )
 
 STATES = f"/apis/{OUT_OF_TREE}/v1alpha1/storagestates"
+# A trigger writes every minute.
+_LATELY = timedelta(minutes=10)
+# We, as of now and before we had a name, and people.
+_OURS = (USER_AGENT, "python-urllib3", "kubectl")
 EVIDENCE_ANNOTATION = "lockstep.kubernetes/evidence"
 _DEFINITION = (
     "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/storagestates.migration.k8s.io"
 )
+
+
+class _NotInstalled(LockstepError):
+    """Nobody has installed the definitions."""
 
 
 @dataclass(frozen=True)
@@ -50,15 +61,29 @@ class RecordedStates:
     evidence_in_status: bool
     # Who upgrades the cluster at this moment; empty if nobody does.
     upgrading: str = ""
+    # Who else writes states, and when they did last.
+    others: Mapping[str, datetime] = field(default_factory=dict)
+
+    def foreign_trigger(self, now: datetime) -> str:
+        """Who else kept the states lately; empty if nobody did."""
+        return next((one for one, last in self.others.items() if now - last < _LATELY), "")
 
     def migrations_of(self, resource: str) -> tuple[MigrationSight, ...]:
         """The migrations of one resource, whoever made them."""
         return tuple(one for one in self.migrations if one.resource == resource)
 
 
-def observe_states(server: ApiServer) -> RecordedStates:
-    """Read all states and migrations; a cluster without StorageState is told how to get it."""
-    evidence_in_status = _has_room_for_evidence(server)
+def observe_states(server: ApiServer, *, needed: bool = True) -> RecordedStates:
+    """Read all states and migrations; a cluster without StorageState is told how to get it.
+
+    Unless they are needed, there are none then.
+    """
+    try:
+        evidence_in_status, installed = _has_room_for_evidence(server), True
+    except _NotInstalled:
+        if needed:
+            raise
+        evidence_in_status = installed = False
     paths: dict[str, str] = {}
     migrations: list[MigrationSight | None] = []
     for group, path, items in _list_migrations(server):
@@ -66,14 +91,27 @@ def observe_states(server: ApiServer) -> RecordedStates:
         migrations += [read_migration({"apiVersion": f"{group}/", **item}) for item in items]
     lock = observe_lock(server, UPGRADE)
     upgrading = lock.sight.owner if lock.sight and lock.sight.held(lock.now) else ""
-    states = [read_state(item) for item in server.get(STATES).json().get("items") or []]
+    kept = (server.get(STATES).json().get("items") or []) if installed else []
+    states = [read_state(item) for item in kept]
     return RecordedStates(
         states={state.resource: state for state in states},
         migrations=tuple(one for one in migrations if one is not None),
         migration_paths=paths,
         evidence_in_status=evidence_in_status,
         upgrading=upgrading,
+        others=_other_writers(kept),
     )
+
+
+def _other_writers(items: Iterable[Mapping[str, Any]]) -> dict[str, datetime]:
+    """Who keeps the heartbeat of states, besides us and people."""
+    found: dict[str, datetime] = {}
+    for item in items:
+        for one in item["metadata"].get("managedFields") or []:
+            manager, time = str(one.get("manager") or ""), parse_time(one.get("time"))
+            if one.get("subresource") == "status" and time and not manager.startswith(_OURS):
+                found[manager] = max(time, found.get(manager, time))
+    return found
 
 
 def observe_state(server: ApiServer, resource: str) -> StorageState | None:
@@ -105,7 +143,7 @@ def _has_room_for_evidence(server: ApiServer) -> bool:
     except ServerFault as fault:
         if fault.status != 404:
             raise
-        raise LockstepError(
+        raise _NotInstalled(
             "This cluster has no StorageState API",
             "The definition storagestates.migration.k8s.io is not there",
             "Install it with the role lockstep.kubernetes.migrator",

@@ -55,6 +55,9 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.etcd 
     transports,
     unreachable,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.etcd_health import (
+    observe_health,
+)
 
 _ATTEMPTS = 4
 _RETRY_SECONDS = 0.3
@@ -377,6 +380,7 @@ def audit_store(
             ledger.merge(since.tallies)
         else:
             boundaries = _read_all(reader, ranges, page_size, ledger, watch)
+        health = observe_health(options.access, reader.endpoint)
     finally:
         reader.close()
     state = State(
@@ -404,6 +408,7 @@ def audit_store(
         notes=(*notes, *reader.notes),
         encodings=encodings or Encodings(),
         outdated=ledger.outdated,
+        health=health,
     )
 
 

@@ -37,6 +37,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.objec
     ObjectList,
     observe_namespaces,
     read_answer,
+    unreadable,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
     Access,
@@ -53,8 +54,6 @@ _PATIENCE = (0.5, 2.0, 5.0)
 # With so many denied it is no passing fault any more: the rest is tried once.
 _MANY_DENIED = 20
 _LONGEST_PAUSE = 5.0
-# What a server answers to lists until it has read all of a resource: for ever, if it can't.
-_INITIALISING = "storage is (re)initializing"
 # What the headers of a request and its answer take, about.
 _HEADERS = 1000
 
@@ -338,14 +337,14 @@ class DirectMigration:
             except ServerFault as fault:
                 fate = judge_fault(status=fault.status, document=fault.document)
                 self._gate.leave_failed(fault, of_the_server=fate == "unavailable")
-                unreadable = fault.status == 500 or _INITIALISING in fault.fault
-                if fate == "unavailable" and _INITIALISING not in fault.fault:
+                broken = unreadable(fault)
+                if fate == "unavailable" and not broken:
                     pauses += 1
                     self._gate.pause(min(0.1 * 2**pauses, _LONGEST_PAUSE))
-                elif unreadable and tries < self._tries():
+                elif broken and tries < self._tries():
                     self._gate.pause(_PATIENCE[tries])
                     tries += 1
-                elif unreadable:
+                elif broken:
                     raise _Unreadable(fault) from fault
                 else:
                     raise Stopped(

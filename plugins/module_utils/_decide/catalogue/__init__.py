@@ -89,6 +89,11 @@ class Catalogue:
                 return found.encoding
         return None
 
+    def versions_of(self, resource: str) -> tuple[str, ...]:
+        """All versions of a resource that any release can read."""
+        found = (one.resources[resource] for one in self.releases if resource in one.resources)
+        return tuple(dict.fromkeys(version for one in found for version in one.decodable))
+
     def last_with(self, resource: str) -> str | None:
         """The last release that has a resource."""
         having = [one for one in self.releases if not one.emulated and resource in one.resources]

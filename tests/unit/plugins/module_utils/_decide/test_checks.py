@@ -20,10 +20,15 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.catalo
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.checks import (
     CHECKS,
     IDS,
+    find_all,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.checks.facts import (
+    AuditFacts,
     CrdFacts,
     Facts,
+    ListFacts,
+    SampleFacts,
     Step,
-    find_all,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.hashes import hash_of
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.membership import (
@@ -33,6 +38,9 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.migrat
     IN_TREE,
     MigrationSight,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.observations import (
+    EtcdSight,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.settling import Look
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.states import (
     Evidence,
@@ -41,6 +49,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.states
 from ansible_collections.lockstep.kubernetes.tests.unit.sights import NOW, three_servers
 
 THINGS = "deployments.apps"
+WIDGETS = "widgets.example.com"
 
 
 def line(release, encoding, decodable, name=THINGS):
@@ -65,6 +74,16 @@ KNOWN = parse_catalogues(
 )
 
 
+def audit(**more):
+    """An audit that read everything and found nothing worth a word."""
+    nothing = {"versions": {}, "bytes": {}, "encryption": {}, "undecodable": {}, "unmapped": {}}
+    return AuditFacts(**{**nothing, "complete": True, **more})
+
+
+def listed(objects=2, **more):
+    return {"lists": {THINGS: ListFacts(objects=objects, **more)}}
+
+
 def hashed(version):
     return hash_of(group_version=version, kind="Deployment")
 
@@ -87,6 +106,9 @@ def facts(*stored, writes="apps/v1", frm="v1.37.0", to="v1.38.0", age=10, **more
         )
     step = Step(frm, to, frm, KNOWN.find(to), KNOWN.find(frm), KNOWN.find(frm))
     asked = {
+        "lists": {THINGS: ListFacts(objects=2)},
+        "audit": audit(),
+        "snapshot": NOW,
         "crds": {},
         "migrations": (),
         "formula_holds": True,
@@ -115,18 +137,18 @@ def test_an_old_version_that_the_target_cant_read_is_cured_by_a_migration():
     assert one.severity == "block"
     assert one.cured_by == "migration"
     assert "apps/v1beta1" in one.seen
-    assert "lockstep.kubernetes.migrate" in one.remedy
+    assert "lockstep.kubernetes.migrate" in one.command
 
 
 def test_what_even_the_servers_write_cant_be_migrated_away():
     seen = facts("apps/v1beta1", writes="apps/v1beta1", frm="v1.37.0")
     (one,) = found(seen, "stored-undecodable")
     assert one.cured_by == "operator"
-    assert "kubectl get deployments.apps" in one.remedy
+    assert one.command.startswith("kubectl get deployments.apps")
 
 
 def test_without_objects_it_only_warns():
-    seen = facts("apps/v1beta1", writes="apps/v1beta1", objects={THINGS: 0})
+    seen = facts("apps/v1beta1", writes="apps/v1beta1", **listed(0))
     assert found(seen, "stored-undecodable")[0].severity == "warn"
 
 
@@ -180,15 +202,14 @@ def test_a_release_that_is_not_in_the_catalogue_is_unknown():
     [(3, "block", False), (None, "acknowledgeable", True)],
 )
 def test_objects_of_a_resource_that_the_target_has_not_are_found(count, severity, unknown):
-    objects = {} if count is None else {THINGS: count}
-    seen = facts("apps/v1", frm="v1.38.0", to="v1.39.0", objects=objects)
+    seen = facts("apps/v1", frm="v1.38.0", to="v1.39.0", **listed(count))
     (one,) = found(seen, "stored-undecodable-removed")
     assert (one.severity, one.unknown) == (severity, unknown)
     assert "the last release with it is v1.38.0" in one.seen
 
 
 def test_a_resource_that_the_target_has_not_and_nobody_uses_is_fine():
-    seen = facts("apps/v1", frm="v1.38.0", to="v1.39.0", objects={THINGS: 0})
+    seen = facts("apps/v1", frm="v1.38.0", to="v1.39.0", **listed(0))
     assert not found(seen, "stored-undecodable-removed")
 
 
@@ -237,6 +258,12 @@ class TestDefinitions:
         assert one.severity == "warn"
         assert one.cured_by == "migration"
 
+    def test_objects_in_a_version_that_it_does_not_have_block(self):
+        stored = audit(versions={WIDGETS: ("example.com/v0", "example.com/v2")})
+        seen = facts("apps/v1", crds={WIDGETS: self.OLD}, audit=stored)
+        (one,) = found(seen, "stored-undecodable")
+        assert "stored as example.com/v0, which its definition does not have" in one.seen
+
     def test_a_manifest_that_drops_a_stored_version_blocks(self):
         new = replace(self.OLD, versions=("example.com/v2",), stored=())
         seen = facts(
@@ -256,6 +283,175 @@ class TestDefinitions:
         assert "Install first" in one.remedy
 
 
+class TestConversions:
+    CONVERTED = replace(TestDefinitions.OLD, stored=("example.com/v2",), webhook=True)
+
+    def seen(self, *, unconverted=(), **more):
+        crd = replace(self.CONVERTED, **more)
+        samples = {WIDGETS: SampleFacts(unconverted=unconverted)}
+        return facts("apps/v1", crds={WIDGETS: crd}, samples=samples)
+
+    def test_a_webhook_that_does_its_work_raises_nothing(self):
+        assert ids(self.seen(ca_expires=NOW + timedelta(days=300))) == set()
+
+    def test_one_that_does_not_convert_blocks_with_the_servers_words(self):
+        (one,) = found(
+            self.seen(unconverted=(("example.com/v1", "refused"),)), "conversion-webhook"
+        )
+        assert one.severity == "block"
+        assert "can't be read as example.com/v1: refused" in one.seen
+
+    @pytest.mark.parametrize(
+        ("days", "severity", "words"),
+        [(-1, "block", "expired at"), (3, "warn", "expires at")],
+    )
+    def test_a_ca_that_is_over_or_soon_is_told(self, days, severity, words):
+        (one,) = found(self.seen(ca_expires=NOW + timedelta(days=days)), "conversion-webhook-ca")
+        assert one.severity == severity
+        assert words in one.seen
+
+    def test_a_ca_that_cant_be_read_is_told(self):
+        assert found(self.seen(ca_fault="not PEM"), "conversion-webhook-ca")
+
+
+class TestLists:
+    def test_one_that_cant_be_decoded_blocks_and_names_the_namespace(self):
+        seen = facts("apps/v1", **listed(None, fault="no kind", namespaces=("team-a",)))
+        (one,) = found(seen, "list-unreadable")
+        assert one.severity == "block"
+        assert "in the namespace team-a (no kind)" in one.seen
+
+    def test_with_an_audit_the_keys_are_named_and_the_command_takes_them_away(self):
+        key = "/registry/deployments/team-a/broken"
+        seen = facts(
+            "apps/v1", **listed(None, fault="no kind"), audit=audit(undecodable={THINGS: (key,)})
+        )
+        (one,) = found(seen, "list-unreadable")
+        assert key in one.seen
+        assert f"etcdctl del '{key}'" in one.command
+
+    def test_one_that_may_not_be_read_is_unknown(self):
+        seen = facts("apps/v1", **listed(None, fault="403 Forbidden", unknown=True))
+        (one,) = found(seen, "list-unreadable")
+        assert one.unknown
+
+    def test_lists_that_nobody_read_are_unknown(self):
+        (one,) = found(facts("apps/v1", lists=None), "list-unreadable")
+        assert one.unknown
+
+    @pytest.mark.parametrize(
+        ("stored", "severity"), [("apps/v1", "warn"), ("apps/v1beta1", "acknowledgeable")]
+    )
+    def test_orphans_stop_only_what_has_to_be_rewritten(self, stored, severity):
+        seen = facts(stored, "apps/v1", **listed(orphans=("gone/web",), orphan_count=1))
+        (one,) = found(seen, "orphans")
+        assert one.severity == severity
+        assert one.command == "kubectl create namespace gone && kubectl delete namespace gone"
+
+    def test_fields_managed_in_a_version_that_is_not_served_warn(self):
+        seen = facts("apps/v1", **listed(unserved_fields=("a/web",), unserved_count=1))
+        assert found(seen, "managed-fields")[0].severity == "warn"
+
+
+class TestWrites:
+    @pytest.mark.parametrize(
+        ("stored", "severity"), [("apps/v1", "warn"), ("apps/v1beta1", "acknowledgeable")]
+    )
+    def test_a_refused_rewrite_stops_only_what_has_to_be_rewritten(self, stored, severity):
+        samples = {THINGS: SampleFacts(refused=(("a/web", "denied by policy"),))}
+        (one,) = found(facts(stored, "apps/v1", samples=samples), "write-refused")
+        assert one.severity == severity
+        assert "a/web of deployments.apps" in one.seen
+        assert "denied by policy" in one.seen
+
+    def test_what_could_not_be_tried_is_said(self):
+        samples = {THINGS: SampleFacts(untried="no right to patch")}
+        (one,) = found(facts("apps/v1", samples=samples), "write-untried")
+        assert one.unknown
+
+
+class TestEtcd:
+    def test_keys_that_nobody_read_are_unknown(self):
+        (one,) = found(facts("apps/v1", audit=None), "keys-unseen")
+        assert one.unknown
+        assert one.cured_by == "audit"
+
+    def test_what_no_server_serves_and_the_target_cant_read_is_found(self):
+        stored = {"replicasets.apps": ("apps/v1beta2",)}
+        seen = facts("apps/v1", to="v1.39.0", frm="v1.38.0", audit=audit(versions=stored))
+        (one,) = found(seen, "stored-unserved")
+        assert "replicasets.apps is stored as apps/v1beta2" in one.seen
+
+    def test_what_no_server_serves_but_the_target_reads_is_fine(self):
+        stored = {"replicasets.apps": ("apps/v1",)}
+        seen = facts("apps/v1", to="v1.39.0", frm="v1.38.0", audit=audit(versions=stored))
+        assert not found(seen, "stored-unserved")
+
+    def test_keys_of_no_known_resource_are_unknown(self):
+        (one,) = found(
+            facts("apps/v1", audit=audit(unmapped={"/registry/odd": 2})), "stored-unserved"
+        )
+        assert one.unknown
+        assert "2 keys below /registry/odd" in one.seen
+
+    def test_a_member_that_is_not_well_blocks(self):
+        etcd = EtcdSight(faults=("etcd's member a: no leader",), used_bytes=1, quota_bytes=10)
+        assert found(facts("apps/v1", audit=audit(etcd=etcd)), "etcd-health")
+
+    @pytest.mark.parametrize(("used", "blocked"), [(5_000_000, False), (9_500_000, True)])
+    def test_a_rewrite_must_fit_into_what_is_left(self, used, blocked):
+        etcd = EtcdSight(faults=(), used_bytes=used, quota_bytes=10_000_000)
+        seen = audit(etcd=etcd, bytes={THINGS: 1_000_000})
+        assert bool(found(facts("apps/v1beta1", "apps/v1", audit=seen), "etcd-quota")) is blocked
+        assert not found(facts("apps/v1", audit=seen), "etcd-quota")
+
+    @pytest.mark.parametrize("taken", [None, NOW - timedelta(days=2)])
+    def test_no_snapshot_of_late_warns(self, taken):
+        assert found(facts("apps/v1", snapshot=taken), "etcd-snapshot")[0].severity == "warn"
+
+
+KEYS = {"secrets": {"aescbc:v1:key1": 3, "aescbc:v1:key2": 4}}
+
+
+class TestEncryption:
+    def test_objects_under_several_keys_warn(self):
+        assert found(facts("apps/v1", audit=audit(encryption=KEYS)), "encryption-mixed")
+
+    @pytest.mark.parametrize("key", ["key1", "aescbc:v1:key1"])
+    def test_a_retired_key_that_is_still_needed_blocks(self, key):
+        seen = facts("apps/v1", audit=audit(encryption=KEYS), retired_keys=(key,))
+        (one,) = found(seen, "encryption-key-needed")
+        assert "3 objects of secrets" in one.seen
+        assert one.cured_by == "migration"
+
+    def test_a_retired_key_that_nothing_needs_is_fine(self):
+        seen = facts("apps/v1", audit=audit(encryption=KEYS), retired_keys=("key3",))
+        assert not found(seen, "encryption-key-needed")
+
+    def test_without_an_audit_nobody_knows(self):
+        (one,) = found(
+            facts("apps/v1", audit=None, retired_keys=("key1",)), "encryption-key-needed"
+        )
+        assert one.unknown
+
+    @pytest.mark.parametrize(
+        ("configs", "severities"),
+        [
+            ({"a": "x", "b": "x"}, []),
+            ({"a": "x", "b": "y"}, ["block"]),
+            ({"a": "x", "b": ""}, ["warn"]),
+        ],
+    )
+    def test_servers_must_encrypt_by_one_configuration(self, configs, severities):
+        seen = found(facts("apps/v1", encryption_configs=configs), "encryption-config")
+        assert [one.severity for one in seen] == severities
+
+
+def test_another_trigger_beside_several_servers_blocks():
+    (one,) = found(facts("apps/v1", foreign_trigger="trigger"), "foreign-trigger")
+    assert one.severity == "block"
+
+
 def test_what_nobody_saw_warns():
     (one,) = found(facts("apps/v1", unseen=("server a restarted",)), "unseen-change")
     assert one.severity == "warn"
@@ -267,6 +463,7 @@ def test_every_finding_has_an_id_that_is_announced():
         facts("apps/v1beta1", "apps/v1"),
         facts("apps/v1", frm="v1.38.0", to="v1.39.0"),
         facts("apps/v1", writes=("apps/v1", "apps/v1beta1")),
+        facts("apps/v1", audit=None, lists=None, snapshot=None),
     ]
     assert {one.check for facts_ in seen for one in find_all(facts_)} <= IDS
     assert set(CHECKS) <= IDS

@@ -10,6 +10,7 @@ import pytest
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.outcomes import (
     Outcome,
+    ProgressSamples,
     describe_progress,
     summarise,
 )
@@ -106,3 +107,19 @@ def test_a_run_that_was_taken_up_again_counts_its_rate_from_there():
 
 def test_failures_show_while_it_runs():
     assert "3 failed" in describe_progress(Counts(failed=3), total=9, seconds=1)
+
+
+class TestProgressSamples:
+    def test_those_that_come_too_soon_after_another_are_left_out(self):
+        samples = ProgressSamples()
+        for seconds, done in ((0.0, 0), (0.5, 10), (1.2, 20)):
+            samples.take(seconds=seconds, done=done)
+        assert samples.kept == [(0.0, 0), (1.2, 20)]
+
+    def test_a_long_run_keeps_no_more_than_a_short_one(self):
+        samples = ProgressSamples()
+        for second in range(100_000):
+            samples.take(seconds=float(second), done=second)
+        assert len(samples.kept) <= 101
+        assert samples.kept[0] == (0.0, 0)
+        assert samples.kept[-1][0] > 95_000
