@@ -58,7 +58,6 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.rewrit
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._migration_plans import (
     Job,
     Plan,
-    read_known,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import (
     entry_server,
@@ -66,6 +65,9 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
     ApiServer,
     read_access,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.states import (
+    observe_migrations_of,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._run import Teller
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._watcher import Watcher
@@ -115,7 +117,7 @@ class DirectRunner:
 
     def _run_direct(self, server: ApiServer, lock: ProcessLock, job: Job) -> Outcome:
         begun = time.monotonic()
-        if self._done_meanwhile(job):
+        if self._done_meanwhile(server, job):
             return Outcome(job.resource, "ok", reason="another run has migrated it meanwhile")
         migrations = self._own_migrations(server, job)
         kept = MigrationRecord(server, self._plan.known.migration_paths[OUT_OF_TREE], migrations)
@@ -175,7 +177,7 @@ class DirectRunner:
         """Leave the migration as what it is now: void, to be taken up again, or failed."""
         reached = replace(reached, reason=str(stopped.reason))
         if stopped.kind in ("superseded", "deleted"):
-            found = read_known(self._module).migrations_of(reached.resource)
+            found = observe_migrations_of(server, reached.resource)
             unfinished = [one for one in found if one.unfinished]
             delete_migrations(server, unfinished, self._plan.known.migration_paths)
             return replace(reached, status="superseded", final=stopped.kind == "deleted")
@@ -184,10 +186,10 @@ class DirectRunner:
         kept.end(succeeded=False, message=reached.reason, counts=reached.counts or Counts())
         return replace(reached, status="failed")
 
-    def _done_meanwhile(self, job: Job) -> bool:
+    def _done_meanwhile(self, server: ApiServer, job: Job) -> bool:
         """Whether another run did the same while this one waited for it."""
         before = {one.uid for one in job.existing}
-        found = read_known(self._module).migrations_of(job.resource)
+        found = observe_migrations_of(server, job.resource)
         return any(
             one.phase == "succeeded" and one.key == job.key and one.uid not in before
             for one in found
@@ -208,7 +210,7 @@ class DirectRunner:
             existing=[one for one in job.existing if one not in void],
             paths=paths,
         )
-        found = read_known(self._module).migrations_of(job.resource)
+        found = observe_migrations_of(server, job.resource)
         unfinished = [one for one in found if one.unfinished and one.api == OUT_OF_TREE]
         first = [one for one in unfinished if one.name == name]
         if not first:

@@ -84,23 +84,38 @@ def observe_states(server: ApiServer, *, needed: bool = True) -> RecordedStates:
         if needed:
             raise
         evidence_in_status = installed = False
-    paths: dict[str, str] = {}
-    migrations: list[MigrationSight | None] = []
-    for group, path, items in _list_migrations(server):
-        paths[group] = path
-        migrations += [read_migration({"apiVersion": f"{group}/", **item}) for item in items]
+    migrations, paths = _observe_migrations(server)
     lock = observe_lock(server, UPGRADE)
     upgrading = lock.sight.owner if lock.sight and lock.sight.held(lock.now) else ""
     kept = (server.get(STATES).json().get("items") or []) if installed else []
     states = [read_state(item) for item in kept]
     return RecordedStates(
         states={state.resource: state for state in states},
-        migrations=tuple(one for one in migrations if one is not None),
+        migrations=migrations,
         migration_paths=paths,
         evidence_in_status=evidence_in_status,
         upgrading=upgrading,
         others=_other_writers(kept),
     )
+
+
+def observe_migrations_of(server: ApiServer, resource: str) -> tuple[MigrationSight, ...]:
+    """The migrations of one resource, as they are now, whoever made them."""
+    server.deadline = server.deadline.anew()
+    migrations, _paths = _observe_migrations(server)
+    return tuple(one for one in migrations if one.resource == resource)
+
+
+def _observe_migrations(
+    server: ApiServer,
+) -> tuple[tuple[MigrationSight, ...], dict[str, str]]:
+    """All migrations, and the paths of their APIs by group."""
+    paths: dict[str, str] = {}
+    found: list[MigrationSight | None] = []
+    for group, path, items in _list_migrations(server):
+        paths[group] = path
+        found += [read_migration({"apiVersion": f"{group}/", **item}) for item in items]
+    return tuple(one for one in found if one is not None), paths
 
 
 def _other_writers(items: Iterable[Mapping[str, Any]]) -> dict[str, datetime]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..catalogue import ReleaseCatalogue, parse_release
+from ..catalogue import ReleaseCatalogue
 from ..gate import Finding, Safe
 from ..keys import directory_of, same_objects
 from ..observations import UNKNOWN
@@ -109,10 +109,10 @@ def _undecodable(
                 "warn" if none and bad == [agreement.encoding_version] else "block",
                 f"{name} may be stored as {enumerate_names(bad)}, which {what}, {release}, can't"
                 f" read{'; there is no object of it now' if none else ''}",
-                "Migrate it" if cured else _without_migration(facts, release),
+                "Migrate it" if cured else _without_migration(facts, name, release),
                 "migration" if cured else "operator",
                 resource=name,
-                command=MIGRATE % name if cured else _removing(facts, name, release),
+                command=_command(facts, name, release, cured=cured),
             )
 
 
@@ -141,12 +141,12 @@ def _removed(
     )
 
 
-def _without_migration(facts: Facts, release: ReleaseCatalogue) -> str:
+def _without_migration(facts: Facts, name: str, release: ReleaseCatalogue) -> str:
     """What to do where even what the servers write now can't be read.
 
     A rollback is made safe by writing, while the new release runs, what the old one reads.
     """
-    if not _older(facts, release):
+    if not _has_way_down(facts, name, release):
         return (
             "Save the objects and delete them; create them anew after the step, in a version that"
             " it has"
@@ -158,13 +158,19 @@ def _without_migration(facts: Facts, release: ReleaseCatalogue) -> str:
     )
 
 
-def _older(facts: Facts, release: ReleaseCatalogue) -> bool:
-    return release.minor < parse_release(facts.step.from_release)[:2]
+def _has_way_down(facts: Facts, name: str, release: ReleaseCatalogue) -> bool:
+    """Whether the release that runs writes what the other one reads while it emulates that."""
+    major, minor = release.minor
+    emulating = facts.catalogue.find(facts.step.from_release, emulated=f"{major}.{minor}")
+    known = emulating.resources.get(name) if emulating else None
+    # Alpha versions are not kept up for emulation.
+    return known is not None and known.encoding in release.resources[name].decodable
 
 
-def _removing(facts: Facts, name: str, release: ReleaseCatalogue) -> str:
-    """The command for it, where one is enough."""
-    return "" if _older(facts, release) else _save_and_delete(name)
+def _command(facts: Facts, name: str, release: ReleaseCatalogue, *, cured: bool) -> str:
+    if cured:
+        return MIGRATE % name
+    return "" if _has_way_down(facts, name, release) else _save_and_delete(name)
 
 
 def _save_and_delete(name: str) -> str:

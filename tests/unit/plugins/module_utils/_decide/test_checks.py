@@ -52,10 +52,10 @@ THINGS = "deployments.apps"
 WIDGETS = "widgets.example.com"
 
 
-def line(release, encoding, decodable, name=THINGS):
+def line(release, encoding, decodable, name=THINGS, emulated=""):
     storage_hash = hash_of(group_version=f"apps/{encoding}", kind="Deployment")
     return (
-        f"release {release}\nhow by hand\nwhen now\n"
+        f"release {release}\nemulated {emulated}\nhow by hand\nwhen now\n"
         f"{name}|Deployment|namespaced|{storage_hash}|{encoding}|{encoding}|{decodable}\n"
     )
 
@@ -66,6 +66,7 @@ KNOWN = parse_catalogues(
         (
             line("v1.35.0", "v1alpha1", "v1alpha1 v1beta1"),
             line("v1.36.0", "v1beta1", "v1beta1 v1"),
+            line("v1.36.0", "v1beta1", "v1beta1 v1", emulated="1.35"),
             line("v1.37.0", "v1", "v1beta1 v1"),
             line("v1.38.0", "v1", "v1"),
             line("v1.39.0", "v1", "v1", name="replicasets.apps"),
@@ -156,6 +157,13 @@ def test_a_rollback_that_would_strand_data_offers_the_way_down():
     seen = facts("apps/v1", frm="v1.36.0", to="v1.35.0")
     (one,) = found(seen, "stored-undecodable")
     assert "--emulated-version=1.35" in one.remedy
+
+
+def test_a_rollback_without_a_way_down_says_so():
+    seen = facts("apps/v1alpha1", writes="apps/v1alpha1", frm="v1.37.0", to="v1.36.0")
+    (one,) = found(seen, "stored-undecodable")
+    assert "Save the objects and delete them" in one.remedy
+    assert one.command.startswith("kubectl get deployments.apps")
 
 
 def test_what_the_target_writes_must_be_readable_by_those_still_old():
