@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from lab import binaries
 from lab.objects import crd
@@ -51,7 +52,7 @@ def create_sparks(recorder: Recorder) -> None:
     recorder.api.create(_SPARKS_PATH, {**kind, "metadata": {"name": "spark"}})
 
 
-def run_migration(recorder: Recorder, resource: str) -> Run:
+def run_migration(recorder: Recorder, resource: str, **options: Any) -> Run:
     """Our own module as a process, at full speed."""
     run = run_measured(
         "storage_migration",
@@ -60,6 +61,7 @@ def run_migration(recorder: Recorder, resource: str) -> Run:
         backend="direct",
         speed="full",
         settle=0,
+        **options,
     )
     if run.result.get("failed"):
         raise RuntimeError(f"storage_migration failed: {run.result['msg']}")

@@ -62,9 +62,10 @@ class TestVerdict:
         assert recorder.states() == {}
 
     def test_an_acknowledged_unknown_goes_on_and_stays_unknown(self, recorder: Recorder) -> None:
-        known = {"check": "stored-unknown", "from": "1.36.3", "to": "1.37.0", "reason": "a lab"}
+        step = {"from": "1.36.3", "to": "1.37.0", "reason": "a lab"}
+        known = [{"check": check, **step} for check in ("stored-unknown", "keys-unseen")]
 
-        result = judge(recorder, fail=True, acknowledgements=[known])
+        result = judge(recorder, fail=True, acknowledgements=known)
 
         assert (result["safe"], result["passed"]) == ("unknown", True)
 

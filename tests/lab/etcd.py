@@ -59,11 +59,6 @@ class EtcdStore:
     def delete(self, key: str) -> None:
         self.call("kv/deleterange", {"key": _encode(key)})
 
-    def delete_below(self, prefix: str) -> None:
-        """Delete every key below a prefix."""
-        body = {"key": _encode(prefix), "range_end": _encode(_after(prefix))}
-        self.call("kv/deleterange", body)
-
     def items(self, prefix: str) -> Iterator[tuple[str, bytes]]:
         """Every key and value below a prefix."""
         return self._range({"key": _encode(prefix), "range_end": _encode(_after(prefix))})
