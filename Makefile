@@ -11,7 +11,7 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 PYTHON ?= python3
 ONLY ?=
 RELEASES ?=
-STORES ?= 20
+STORES ?=
 SEED ?=
 STAGED := .stage/ansible_collections/lockstep/kubernetes
 
@@ -72,7 +72,7 @@ molecule: dev packages # Run the molecule scenarios against real control planes
 .PHONY: truth
 truth: dev packages # Hold the gate's verdicts against real servers (STORES=100; SEED=17 is one store)
 	@$(LAB) build 1.34.4 1.35.4 1.36.3 1.37.0 --only etcd --only kube-apiserver
-	@$(INSIDE) python -m truth $(if $(SEED),--seed $(SEED),--stores $(STORES))
+	@$(INSIDE) python -m truth $(if $(SEED),--seed $(SEED)) $(if $(STORES),--stores $(STORES))
 
 .PHONY: bench
 bench: dev packages # Measure, and compare with the aims (ONLY=name measures one)

@@ -40,6 +40,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.checks
     find_all,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.checks.facts import (
+    AuditFacts,
     CrdFacts,
     Facts,
     ListFacts,
@@ -173,7 +174,7 @@ def _observe(module: AnsibleModule) -> Facts:
         window=timedelta(seconds=params["stale_after"]),
         formula_holds=check_formula(seen.sight).holds,
         incoming=incoming,
-        lists=_list(module, access, seen) if params["lists"] else None,
+        lists=_list(module, access, seen, audit) if params["lists"] else None,
         audit=audit,
         retired_keys=tuple(params["retired_keys"]),
         snapshot=snapshot,
@@ -209,7 +210,9 @@ def _listings(seen: Look) -> dict[str, ObjectList]:
     return found
 
 
-def _list(module: AnsibleModule, access: Access, seen: Look) -> dict[str, ListFacts]:
+def _list(
+    module: AnsibleModule, access: Access, seen: Look, audit: AuditFacts | None
+) -> dict[str, ListFacts]:
     listings = _listings(seen)
     versions = {
         version
@@ -228,6 +231,12 @@ def _list(module: AnsibleModule, access: Access, seen: Look) -> dict[str, ListFa
         )
     except ServerFault as fault:
         raise fault.as_error(f"Objects can't be listed through {access.host}") from fault
+    with entry_server(module, what="Objects can't be counted") as server:
+        for name, keys in (audit.keys if audit else {}).items():
+            objects = lists[name].objects if name in lists else None
+            if audit and objects is not None and objects < keys:
+                shown = listings[name].count_at(server, audit.revision)
+                lists[name] = replace(lists[name], audited=keys, shown=shown)
     for name in seen.agreements:
         same = next((one for one in same_objects(name) if one in lists), None)
         if same:

@@ -34,7 +34,8 @@ def main() -> int:
                 outcomes.append(done.result())
             except Exception as error:
                 broken.append(seed)
-                print(f"seed {seed} could not be judged: {error}", flush=True)
+                # The cause is the traceback in the other process.
+                print(f"seed {seed} could not be judged: {error.__cause__ or error}", flush=True)
             else:
                 for line in _told(outcomes[-1], len(outcomes) + len(broken), len(seeds)):
                     print(line, flush=True)
@@ -101,6 +102,7 @@ def summarise(outcomes: Sequence[Outcome], broken: Sequence[int], seconds: float
 
     safes = [one for one in outcomes if one.false_safe]
     overlooked = [one for one in outcomes if one.overlooked]
+    unserved = [one for one in outcomes if one.unserved_alarm]
     each = seconds / len(outcomes) if outcomes else 0
     rows = [
         ("stores", len(outcomes), f"{each:.1f} s each, {seconds:.0f} s in all"),
@@ -116,11 +118,10 @@ def summarise(outcomes: Sequence[Outcome], broken: Sequence[int], seconds: float
         ("audited", len(audited), f"{len(sound)} of them readable"),
         ("false alarms among audited", len(alarms), f"{share} readable (aim {_ALARMS_AIM:g}%)"),
         ("", "", seeds(alarms)),
+        ("stopped for unserved kinds", len(unserved), "readable all the same"),
     ]
-    return [
-        "",
-        *(f"{name:30}{value:>6}  {note}".rstrip() for name, value, note in rows if name or note),
-    ]
+    shown = (f"{name:30}{value:>6}  {note}".rstrip() for name, value, note in rows)
+    return ["", *filter(None, shown)]
 
 
 if __name__ == "__main__":

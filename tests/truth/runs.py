@@ -6,24 +6,26 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.hashes import hash_of
 from lab.api import ApiError
-from lab.catalogue import everything
+from lab.catalogue import everything, read_discovery
 from lab.control_plane import ControlPlane, PrivateNetwork, ServerSpec, control_plane
 from lab.objects import CRDS, crd
 from lab.recorder import Recorder, call_module
 from lab.waiting import eventually
 
-from .stores import GROUP, Custom, Store, unwritable
+from .stores import GROUP, UNSERVED, Custom, Store, unwritable
 from .target import Reading, read_copy, resource_of
 
 NO_VERDICT = "no verdict"
-# Checks of what is stored; those of the way back may be right whatever the target reads.
-_OF_STORED, _OF_WAY_BACK = "stored-", "stored-undecodable-rollback"
-_OF_READING = (_OF_STORED, "list-unreadable", "keys-unseen")
+# Checks of what the target reads; that of the way back may be right whatever it reads.
+_OF_TARGET, _OF_WAY_BACK = ("stored-undecodable", "stored-unknown"), "stored-undecodable-rollback"
+# Where no server serves a kind, nobody can have tried to read it all.
+_OF_UNSERVED = "stored-unserved"
+_OF_READING = (*_OF_TARGET, _OF_UNSERVED, "list-unreadable", "objects-hidden", "keys-unseen")
 # How many resources are migrated where that is what is known.
 _MIGRATED = 4
 
@@ -44,7 +46,7 @@ class Outcome:
     @property
     def alarms(self) -> tuple[tuple[str, str], ...]:
         """What says that the target does not read all that is stored."""
-        return self._stops_of(_OF_STORED)
+        return self._stops_of(*_OF_TARGET)
 
     @property
     def readable(self) -> bool:
@@ -73,6 +75,12 @@ class Outcome:
         """Whether what is stored was held against a step although all of it can be read."""
         return self.store.audited and self.readable and bool(self.alarms)
 
+    @property
+    def unserved_alarm(self) -> bool:
+        """The same, where it was said only that nobody serves something."""
+        unserved = bool(self._stops_of(_OF_UNSERVED))
+        return self.store.audited and self.readable and unserved and not self.alarms
+
     def _stops_of(self, *checks: str) -> tuple[tuple[str, str], ...]:
         found = (one for one in self.stops if not one[0].startswith(_OF_WAY_BACK))
         return tuple(one for one in found if one[0].startswith(checks))
@@ -84,7 +92,7 @@ def run_store(store: Store, *, network: PrivateNetwork) -> Outcome:
     with control_plane(server_before(store), network=network) as plane:
         recorder = Recorder(plane)
         recorder.install()
-        fill(plane, store)
+        store = fill(plane, store)
         known = gather(recorder, store)
         with ThreadPoolExecutor(1) as pool:
             # The gate writes nothing, so the copy may be taken while it looks.
@@ -134,13 +142,26 @@ def server_before(store: Store) -> ServerSpec:
 # --- what is stored ---
 
 
-def fill(plane: ControlPlane, store: Store) -> None:
-    """Put a store's objects in etcd, past the API server, which only gets its definitions."""
+def fill(plane: ControlPlane, store: Store) -> Store:
+    """Put a store's objects in etcd, past the API server, which only gets its definitions.
+
+    What is not odd is left out where the server does not serve its kind, for that would be odd.
+    """
+    served = dict(read_discovery(plane.api))
+    if UNSERVED not in store.odd:
+        sound = (one for one in store.keys if one.odd or resource_of(one.key) in served)
+        store = replace(store, keys=tuple(sound))
     for custom in store.customs:
         _define(plane, custom)
-    plane.etcd.put_all({one.key: one.value for one in store.objects})
+    if store.at_once:
+        # Of it servers' caches keep what they can read, and pass that for all that there is.
+        plane.etcd.put_all({one.key: one.value for one in store.objects})
+    else:
+        for one in store.objects:
+            plane.etcd.put(one.key, one.value)
     for custom in store.customs:
         _follow_fate(plane, custom)
+    return store
 
 
 def _define(plane: ControlPlane, custom: Custom) -> None:

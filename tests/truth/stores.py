@@ -28,6 +28,7 @@ from lab.catalogue import key_of, raw_object
 
 CATALOGUE = parse_catalogues(RELEASES)
 GROUP = "truth.example.com"
+UNSERVED = "unserved kind"
 
 # From where to where; all four API servers are in `make truth`.
 STEPS = (
@@ -44,6 +45,7 @@ EVIDENCE = {"nothing": 1, "observed": 1, "audited": 5, "observed and audited": 2
 # How many things are odd about a store.
 _ODD_COUNTS = (0, 0, 1, 1, 2)
 _OBJECTS = (5, 40)
+_AT_ONCE = 0.2
 # What may become of a custom resource without any harm to its objects.
 _HARMLESS = ("mixed", "trimmed")
 _STORAGE_VERSIONS = "storageversions.internal.apiserver.k8s.io"
@@ -117,6 +119,8 @@ class Store:
     odd: tuple[str, ...]
     keys: tuple[StoredKey, ...]
     customs: tuple[Custom, ...]
+    # Whether all of it is written in one transaction, as a restore might and no API server does.
+    at_once: bool = False
 
     @property
     def objects(self) -> tuple[StoredKey, ...]:
@@ -129,6 +133,7 @@ class Store:
 
     def __str__(self) -> str:
         odd = ", ".join(self.odd) or "nothing odd"
+        odd += ", written at once" if self.at_once else ""
         step = f"{self.from_release} -> {self.to_release}"
         return f"seed {self.seed}: {step}, {self.apis} APIs, {self.evidence}; {odd}"
 
@@ -167,6 +172,7 @@ def plan_store(
         odd=odd,
         keys=tuple(keys),
         customs=tuple(customs),
+        at_once=chance.random() < _AT_ONCE,
     )
 
 
@@ -255,7 +261,7 @@ class _Maker:
         """Objects of a kind that the servers do not have before the step; the target might."""
         kinds = [one for one in self._kinds if one.resource not in self._before.resources]
         pairs = [(one, version) for one in (*kinds, *_FORMER) for version in one.versions]
-        return self._some("unserved kind", pairs)
+        return self._some(UNSERVED, pairs)
 
     def no_resource(self) -> list[StoredKey]:
         """Keys where no release keeps anything."""
@@ -339,7 +345,7 @@ def _reads(release: ReleaseCatalogue, kind: Kind, version: str) -> bool:
 ODDITIES: Mapping[str, Callable[[_Maker], list[StoredKey] | Custom]] = {
     "lost version": _Maker.lost_version,
     "foreign version": _Maker.foreign_version,
-    "unserved kind": _Maker.unserved_kind,
+    UNSERVED: _Maker.unserved_kind,
     "missing namespace": _Maker.missing_namespace,
     "no resource": _Maker.no_resource,
     "garbage": _Maker.garbage,

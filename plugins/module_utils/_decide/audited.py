@@ -136,6 +136,14 @@ def read_audit_facts(audit: Mapping[str, Any]) -> AuditFacts:
             for resource, one in counts.items()
             for name in (resource, *one["shared_with"])
         },
+        keys={
+            name: int(one["keys"])
+            for resource, one in counts.items()
+            for name in (resource, *one["shared_with"])
+        }
+        if not audit.get("incremental") and not audit.get("later_revisions")
+        else {},
+        revision=int(audit["revision"]),
         bytes={name: int(one["bytes"]) for name, one in counts.items()},
         encryption={name: dict(one["encryption"]) for name, one in counts.items()},
         undecodable={

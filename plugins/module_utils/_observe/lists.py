@@ -99,11 +99,11 @@ def _observe_list(
             orphans += listing.read_orphans(server, namespaces)
             names = _somewhere(server, listing) if names else []
     except ServerFault as fault:
-        if fault.status in (403, 404, 405):
-            # It was deleted meanwhile, or may not be read: no word on whether it can be.
-            return ListFacts(objects=None, fault=fault.fault, unknown=True)
-        if not unreadable(fault):
+        if fault.lasting:
             raise
+        if not unreadable(fault):
+            # It was deleted meanwhile, may not be read, or took too long: nobody can tell.
+            return ListFacts(objects=None, fault=fault.fault, unknown=True)
         return ListFacts(
             objects=None,
             fault=str(fault.document.get("message") or fault.fault),
@@ -158,4 +158,5 @@ def _managed_versions(metadata: Mapping[str, Any]) -> set[str]:
 
 def _name(metadata: Mapping[str, Any]) -> str:
     namespace = metadata.get("namespace")
-    return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
+    name = str(metadata.get("name") or "")
+    return f"{namespace}/{name}" if namespace else name

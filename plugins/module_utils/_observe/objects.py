@@ -79,23 +79,30 @@ class ObjectList:
         return self._names(self._read(server, namespace, token, limit), namespace)
 
     def read_metadata(
-        self, server: ApiServer, *, namespace: str = "", limit: int = 500
+        self, server: ApiServer, *, namespace: str = "", limit: int = 500, at: int = 0
     ) -> Iterator[tuple[NamesPage, Sequence[Mapping[str, Any]]]]:
-        """All pages, each with the metadata of its objects, where a list may hold that (R11)."""
+        """All pages, each with the metadata of its objects, where a list may hold that (R11).
+
+        `at` is a revision of etcd to read at; 0 is now.
+        """
         token = ""
         while True:
-            document = self._read(server, namespace, token, limit)
+            document = self._read(server, namespace, token, limit, at)
             page = self._names(document, namespace)
             yield page, [item["metadata"] for item in document.get("items") or []]
             token = page.token
             if not token:
                 return
 
-    def _read(self, server: ApiServer, namespace: str, token: str, limit: int) -> dict[str, Any]:
+    def _read(
+        self, server: ApiServer, namespace: str, token: str, limit: int, at: int = 0
+    ) -> dict[str, Any]:
         while True:
             query = {"limit": str(limit)}
             if token:
                 query["continue"] = token
+            elif at:
+                query |= {"resourceVersion": str(at), "resourceVersionMatch": "Exact"}
             try:
                 if self.resource in _TABLE_ONLY:
                     return server.get(
@@ -103,7 +110,7 @@ class ObjectList:
                     ).json()
                 return server.get(self.path(namespace), accept=_METADATA_LIST, **query).json()
             except ServerFault as fault:
-                if fault.status != 410:
+                if fault.status != 410 or at:
                     raise
                 # It goes on at the same place, with what is there now; none means: from the start.
                 token = str((fault.document.get("metadata") or {}).get("continue") or "")
@@ -144,6 +151,16 @@ class ObjectList:
             return None
         return len(page.names) + page.remaining
 
+    def count_at(self, server: ApiServer, revision: int) -> int | None:
+        """How many objects a server showed at a revision; None if that is over, or unreadable."""
+        server.deadline = server.deadline.anew()
+        try:
+            return sum(len(page.names) for page, _m in self.read_metadata(server, at=revision))
+        except ServerFault as fault:
+            if fault.status != 410 and not unreadable(fault):
+                raise
+            return None
+
     def read_orphans(self, server: ApiServer, namespaces: Iterable[str]) -> tuple[str, ...]:
         """The names of objects outside of these namespaces; where they lie is not told."""
         selector = ",".join(f"metadata.namespace!={one}" for one in namespaces)
@@ -179,7 +196,8 @@ def read_answer(document: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _name(metadata: Mapping[str, Any]) -> ObjectName:
     return ObjectName(
-        name=str(metadata["name"]),
+        # One that was broken in etcd may have none.
+        name=str(metadata.get("name") or ""),
         namespace=str(metadata.get("namespace") or ""),
         version=str(metadata.get("resourceVersion") or ""),
     )

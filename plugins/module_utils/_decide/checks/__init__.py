@@ -86,6 +86,11 @@ CHECKS: Mapping[str, Check] = {
         also=frozenset({"conversion-webhook-ca"}),
     ),
     "list-unreadable": Check("All objects can be read", objects.check_lists),
+    "objects-hidden": Check(
+        "Servers show all that is stored",
+        objects.check_hidden,
+        can_run=lambda facts: facts.lists is not None and facts.audit is not None,
+    ),
     "orphans": Check(
         "No objects in missing namespaces",
         objects.check_orphans,

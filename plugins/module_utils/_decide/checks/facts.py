@@ -64,6 +64,10 @@ class ListFacts:
     unserved_count: int = 0
     # A few objects, spread over the list.
     samples: tuple[ObjectName, ...] = ()
+    # Where an audit counted more objects: how many were shown at the audit's own revision, and
+    # None where nobody can tell. A server's cache leaves out what it could not decode.
+    audited: int = 0
+    shown: int | None = 0
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,9 @@ class AuditFacts:
     # that nobody can decode.
     versions: Mapping[str, tuple[str, ...]]
     bytes: Mapping[str, int]
+    # How many keys each has, at which revision; none where they were not read at one moment.
+    keys: Mapping[str, int]
+    revision: int
     encryption: Mapping[str, Mapping[str, int]]
     undecodable: Mapping[str, tuple[str, ...]]
     # Directories that belong to no known resource, with the number of their keys.

@@ -54,6 +54,25 @@ def check_lists(facts: Facts) -> Iterable[Finding]:
         )
 
 
+def check_hidden(facts: Facts) -> Iterable[Finding]:
+    """Whether servers show all objects that lie in etcd: a cache leaves out what it can't read."""
+    for name, one in sorted((facts.lists or {}).items()):
+        if one.shown is None or one.shown < one.audited:
+            known = one.shown is not None
+            yield Finding(
+                "objects-hidden",
+                "block" if known else "acknowledgeable",
+                f"etcd holds {plural(one.audited, 'object')} of {name}, and the server shows"
+                f" {one.shown if known else 'fewer'}: it can't read the others",
+                "Restart the server, which makes it read all of them anew, and judge again"
+                if known
+                else "Judge again: objects may have been deleted right after etcd was read",
+                "operator",
+                resource=name,
+                unknown=not known,
+            )
+
+
 def _save_and_delete_key(key: str) -> str:
     saved = key.strip("/").replace("/", "_")
     return f"etcdctl get --print-value-only '{key}' > '{saved}' && etcdctl del '{key}'"

@@ -220,17 +220,23 @@ def check_unserved(facts: Facts) -> Iterable[Finding]:
             continue
         known = target.resources.get(name) if target else None
         bad = [one for one in versions if known is None or one not in known.decodable]
-        if target is not None and not bad:
-            continue
+        stored = (
+            f"{name} is stored as {enumerate_names(list(versions))}, which no server serves now"
+        )
         yield Finding(
             "stored-unserved",
             "acknowledgeable",
-            f"{name} is stored as {enumerate_names(list(versions))}, which no server serves now,"
-            f" and {target or 'the target'} can't read it",
-            "Turn its API on, save the objects and delete them; or delete its keys from etcd",
+            f"{stored}, and {target or 'the target'} can't read it"
+            if bad
+            # Only its envelope is known: whether all of it can be read shows when it is read.
+            else f"{stored}, so that nobody can tell whether all of it can be read",
+            "Turn its API on, save the objects and delete them; or delete its keys from etcd"
+            if bad
+            else "Turn its API on, and judge again; or delete its keys from etcd",
             "operator",
             resource=name,
             command=_save_and_delete_keys(facts.audit.prefix, name),
+            unknown=not bad,
         )
     for directory, count in sorted(facts.audit.unmapped.items()):
         yield Finding(

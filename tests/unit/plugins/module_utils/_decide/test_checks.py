@@ -77,8 +77,9 @@ KNOWN = parse_catalogues(
 
 def audit(**more):
     """An audit that read everything and found nothing worth a word."""
-    nothing = {"versions": {}, "bytes": {}, "encryption": {}, "undecodable": {}, "unmapped": {}}
-    return AuditFacts(**{**nothing, "complete": True, **more})
+    names = ("versions", "bytes", "keys", "encryption", "undecodable", "unmapped")
+    nothing = {name: {} for name in names}
+    return AuditFacts(**{**nothing, "revision": 7, "complete": True, **more})
 
 
 def listed(objects=2, **more):
@@ -343,6 +344,19 @@ class TestLists:
         (one,) = found(seen, "list-unreadable")
         assert one.unknown
 
+    def test_objects_that_lie_in_etcd_and_are_not_shown_block(self):
+        seen = facts("apps/v1", **listed(1, audited=2, shown=1))
+        (one,) = found(seen, "objects-hidden")
+        assert one.severity == "block"
+        assert "etcd holds 2 objects of deployments.apps, and the server shows 1" in one.seen
+
+    def test_fewer_objects_are_fine_where_they_were_all_shown_when_etcd_was_read(self):
+        assert not found(facts("apps/v1", **listed(1, audited=2, shown=2)), "objects-hidden")
+
+    def test_fewer_objects_are_unknown_where_nobody_can_tell_what_was_shown(self):
+        (one,) = found(facts("apps/v1", **listed(1, audited=2, shown=None)), "objects-hidden")
+        assert one.unknown
+
     def test_lists_that_nobody_read_are_unknown(self):
         (one,) = found(facts("apps/v1", lists=None), "list-unreadable")
         assert one.unknown
@@ -390,10 +404,11 @@ class TestEtcd:
         (one,) = found(seen, "stored-unserved")
         assert "replicasets.apps is stored as apps/v1beta2" in one.seen
 
-    def test_what_no_server_serves_but_the_target_reads_is_fine(self):
+    def test_what_no_server_serves_is_unknown_even_in_a_version_that_the_target_reads(self):
         stored = {"replicasets.apps": ("apps/v1",)}
         seen = facts("apps/v1", to="v1.39.0", frm="v1.38.0", audit=audit(versions=stored))
-        assert not found(seen, "stored-unserved")
+        (one,) = found(seen, "stored-unserved")
+        assert one.unknown
 
     def test_keys_of_no_known_resource_are_unknown(self):
         (one,) = found(
