@@ -90,7 +90,7 @@ def _observe_list(
         for page, metadata in listing.read_metadata(server):
             server.deadline = server.deadline.anew()
             count += len(page.names)
-            names += _spread(page.names, samples)
+            names += _spread([one for one in page.names if one.name], samples)
             orphans += [
                 str(one) for one in page.names if one.namespace and one.namespace not in known
             ]
