@@ -13,6 +13,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.hashes
 from lab.api import ApiError
 from lab.catalogue import everything, read_discovery
 from lab.control_plane import ControlPlane, PrivateNetwork, ServerSpec, control_plane
+from lab.gate import as_option
 from lab.objects import CRDS, crd
 from lab.recorder import Recorder, call_module
 from lab.waiting import eventually
@@ -237,4 +238,4 @@ def audit(recorder: Recorder) -> dict[str, Any]:
         client_cert=etcd.certificate,
         client_key=etcd.key,
     )
-    return {"audit": found, "audited_after": seen}
+    return {"audit": as_option(found), "audited_after": as_option(seen)}
