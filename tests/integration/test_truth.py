@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import replace
 
@@ -13,7 +14,7 @@ from truth.runs import Outcome, ask, audit, fill, judge, run_store, server_befor
 from truth.stores import Store, StoredKey, plan_store
 from truth.target import Reading, read_store
 
-from lab.catalogue import everything
+from lab.catalogue import everything, raw_object
 from lab.control_plane import ControlPlane, PrivateNetwork, ServerSpec
 from lab.fixtures import Planes
 from lab.recorder import Recorder
@@ -61,7 +62,8 @@ class TestStores:
 
     def test_one_garbage_key_is_seen_among_sound_ones(self, network: PrivateNetwork) -> None:
         calm = plan_store(3, step=UP, apis="default", evidence="audited", odd=())
-        sound = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"sound"}}'
+        made = raw_object("ConfigMap", "v1", name="sound", namespace="default")
+        sound = json.dumps(made).encode()
         garbage = StoredKey("/registry/configmaps/default/garbage", b"\x00garbage", "garbage")
         beside = StoredKey("/registry/configmaps/default/sound", sound)
         store = replace(calm, keys=(*calm.keys, garbage, beside))
@@ -114,7 +116,8 @@ class TestWayThereAndBack:
         read_back = become(plane, server_before(store))
 
         assert (there["safe"], read_there.unreadable) == ("true", {})
-        assert back["safe"] == "true"
+        # What 1.37 does not serve any more nobody can vouch for.
+        assert back["safe"] != "false"
         assert too_late["safe"] != "true"
         assert read_back.unreadable.keys() == newer.keys()
 
