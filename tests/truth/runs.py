@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.hashes import hash_of
+from lab import gate
 from lab.api import ApiError
 from lab.catalogue import everything, read_discovery
 from lab.control_plane import ControlPlane, PrivateNetwork, ServerSpec, control_plane
-from lab.gate import as_option
 from lab.objects import CRDS, crd
 from lab.recorder import Recorder, call_module
 from lab.waiting import eventually
@@ -107,15 +107,11 @@ def judge(
     store: Store, verdict: Mapping[str, Any], reading: Reading, *, seconds: float = 0
 ) -> Outcome:
     """Hold a verdict against the truth."""
-    stops = [
-        (one["check"], one["resource"])
-        for one in verdict.get("findings", ())
-        if one["severity"] != "warn"
-    ]
+    stops = gate.stopped_by(verdict) if "findings" in verdict else set()
     return Outcome(
         store=store,
         safe=verdict.get("safe", NO_VERDICT),
-        stops=tuple(stops),
+        stops=tuple(sorted(stops)),
         message=verdict.get("msg", ""),
         reading=reading,
         seconds=seconds,
@@ -125,8 +121,7 @@ def judge(
 def ask(recorder: Recorder, to_release: str, **known: Any) -> Any:
     """What the gate says of what can be read."""
     # Most made-up objects lack what a write has to have, so none of them is tried to be rewritten.
-    options = {"to_release": to_release, "fail": False, "samples": 0}
-    return recorder.call("upgrade_gate", **options, **known)
+    return gate.judge(recorder, to_release, samples=0, **known)
 
 
 def server_before(store: Store) -> ServerSpec:
@@ -229,13 +224,6 @@ def gather(recorder: Recorder, store: Store) -> dict[str, Any]:
 
 def audit(recorder: Recorder) -> dict[str, Any]:
     """An audit of what is stored, as options for the gate."""
-    etcd = recorder.plane.etcd
     seen = recorder.call("discovery_hash")
-    found = call_module(
-        "storage_audit",
-        endpoints=[etcd.url],
-        ca_cert=etcd.ca,
-        client_cert=etcd.certificate,
-        client_key=etcd.key,
-    )
-    return {"audit": as_option(found), "audited_after": as_option(seen)}
+    found = call_module("storage_audit", **gate.etcd_options(recorder))
+    return {"audit": gate.as_option(found), "audited_after": gate.as_option(seen)}
