@@ -7,7 +7,8 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,17 @@ def probe(url: str, user: User, path: str, *, rate: int, seconds: float) -> list
     command = _command("probe", url, user, f"-path={path}", f"-rate={rate}", f"-seconds={seconds}")
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return [float(one) for one in _read(done.stdout)["waited"]]
+
+
+@contextmanager
+def renewing(url: str, user: User, namespace: str, *, rate: int) -> Iterator[None]:
+    """Renew leases in a namespace at a fixed rate while this lasts."""
+    command = _command("renew", url, user, f"-path={namespace}", f"-rate={rate}")
+    with subprocess.Popen(command) as process:
+        try:
+            yield
+        finally:
+            process.terminate()
 
 
 def _command(verb: str, url: str, user: User, *options: str) -> list[str]:

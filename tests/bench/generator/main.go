@@ -3,6 +3,7 @@
 //
 //	generator patch -url URL -ca FILE -cert FILE -key FILE -concurrency N < paths
 //	generator probe -url URL -ca FILE -cert FILE -key FILE -rate N -seconds N -path PATH
+//	generator renew -url URL -ca FILE -cert FILE -key FILE -rate N -path NAMESPACE
 package main
 
 import (
@@ -29,7 +30,7 @@ type options struct {
 
 func main() {
 	if len(os.Args) < 2 {
-		fail(fmt.Errorf("say patch or probe"))
+		fail(fmt.Errorf("say patch, probe or renew"))
 	}
 	wanted := options{}
 	flags := flag.NewFlagSet(os.Args[1], flag.ExitOnError)
@@ -38,16 +39,19 @@ func main() {
 	flags.StringVar(&wanted.cert, "cert", "", "the client's certificate")
 	flags.StringVar(&wanted.key, "key", "", "its key")
 	flags.StringVar(&wanted.accept, "accept", "application/json", "the header Accept")
-	flags.StringVar(&wanted.path, "path", "", "probe: the list that is read and added to")
+	flags.StringVar(&wanted.path, "path", "", "probe: the list that is read and added to; renew: the namespace")
 	flags.IntVar(&wanted.concurrency, "concurrency", 16, "patch: requests at once")
-	flags.IntVar(&wanted.rate, "rate", 20, "probe: requests a second")
+	flags.IntVar(&wanted.rate, "rate", 20, "probe, renew: requests a second")
 	flags.Float64Var(&wanted.seconds, "seconds", 10, "probe: for how long")
 	flags.Parse(os.Args[2:])
 
 	client := connect(wanted)
-	if os.Args[1] == "probe" {
+	switch os.Args[1] {
+	case "probe":
 		report(probe(client, wanted))
-	} else {
+	case "renew":
+		renew(client, wanted)
+	default:
 		report(patchAll(client, wanted, readPaths()))
 	}
 }
@@ -135,6 +139,18 @@ func probe(client *http.Client, wanted options) any {
 	}
 	under.Wait()
 	return map[string]any{"waited": waited, "failed": failed.Load()}
+}
+
+// renew writes a lease at a fixed rate, as kubelets do, until it is ended.
+func renew(client *http.Client, wanted options) {
+	leases := wanted.url + "/apis/coordination.k8s.io/v1/namespaces/" + wanted.path + "/leases"
+	lease := `{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"kubelet"}}`
+	fail(send(client, wanted, "POST", leases, lease))
+	for now := range time.Tick(time.Second / time.Duration(wanted.rate)) {
+		moment := now.UTC().Format("2006-01-02T15:04:05.000000Z")
+		renewal := fmt.Sprintf(`{"spec":{"renewTime":"%s"}}`, moment)
+		fail(send(client, wanted, "PATCH", leases+"/kubelet", renewal))
+	}
 }
 
 func ask(client *http.Client, wanted options, number int) error {
