@@ -62,6 +62,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.gate i
     read_acknowledgements,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.keys import same_objects
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.known import read_known
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.observations import (
     Release,
 )
@@ -159,7 +160,7 @@ def _observe(module: AnsibleModule) -> Facts:
     access = read_access(module)
     with entry_server(module, what="The StorageStates can't be read") as server:
         known = observe_states(server, needed=False)
-    seen = look(module, access, ["*"])
+    seen = look(module, access, ["*"], known=read_known(params["audited_after"]))
     recorded = judge_pass(module, seen, known, recordable(seen, ["*"]))
     with entry_server(module, what="The definitions can't be read") as server:
         crds = observe_definitions(server)

@@ -25,6 +25,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.agreem
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors import (
     LockstepError,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.known import KnownServers
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.membership import (
     decide_membership,
 )
@@ -123,7 +124,13 @@ def entry_server(module: AnsibleModule, *, what: str) -> Iterator[ApiServer]:
         server.close()
 
 
-def look(module: AnsibleModule, access: Access, resources: list[str] | None = None) -> Look:
+def look(
+    module: AnsibleModule,
+    access: Access,
+    resources: list[str] | None = None,
+    *,
+    known: KnownServers | None = None,
+) -> Look:
     """One look at the cluster that the module's options describe, and its verdicts."""
     params = module.params
     patterns = params["resources"] if resources is None else resources
@@ -134,11 +141,12 @@ def look(module: AnsibleModule, access: Access, resources: list[str] | None = No
         server_count=params["server_count"] or 0,
         patterns=patterns,
         timeout=params["timeout"],
+        known=known,
     )
     membership = decide_membership(sight)
     agreements = decide_agreement(sight=sight, membership=membership)
-    known = (*agreements, *not_persisted(sight))
-    unmatched = names.unmatched_patterns(resources=known, patterns=patterns)
+    seen = (*agreements, *not_persisted(sight))
+    unmatched = names.unmatched_patterns(resources=seen, patterns=patterns)
     unheard_of = tuple(name for name in unmatched if "*" not in name)
     return Look(sight, membership, agreements, unheard_of)
 

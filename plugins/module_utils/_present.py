@@ -22,6 +22,9 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.agreem
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.epoch import decide_epoch
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors import sentence
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.known import (
+    present_known,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.membership import (
     Membership,
 )
@@ -60,6 +63,7 @@ def present_look(look: Look, patterns: Iterable[str]) -> dict[str, Any]:
         "not_persisted": list(not_persisted(look.sight)),
         "time": format_time(look.sight.now),
         "epoch": decide_epoch(sight=look.sight, membership=look.membership, resource="").to_dict(),
+        "known": present_known(look.sight, list(patterns)),
     }
 
 

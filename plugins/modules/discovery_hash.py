@@ -151,6 +151,12 @@ epoch:
       - {start_time: "1.79480131493e+09", git_version: v1.36.3, emulated: "1.36"}
     crd: {uid: "", generation: 0}
     encryption: ""
+known:
+  description: What every server showed, for a later module that takes this result, so that it need
+    not read it all again from servers that have not been restarted. Don't read it.
+  returned: always
+  type: dict
+  sample: {}
 not_persisted:
   description: Chosen resources of which nothing is stored, such as reviews.
   returned: always

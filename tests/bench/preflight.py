@@ -9,6 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
 
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.settling import (
+    CUSTOM_SECONDS,
+)
 from lab.ansible import run_playbook, tasks
 from lab.control_plane import ControlPlane, ServerSpec, control_plane
 from lab.gate import etcd_options
@@ -41,6 +44,8 @@ def preflight() -> Iterable[Figure]:
             create_definitions(plane)
             recorder = Recorder(plane)
             recorder.install()
+            # In a cluster that is in use, definitions are older than servers take to follow them.
+            time.sleep(CUSTOM_SECONDS)
             requests = _count(recorder, logs)
             least = _group_versions(plane) * SERVERS + _persisted(recorder)
             whole, single = [], []

@@ -14,9 +14,12 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide import names
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.known import KnownServers
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.observations import (
     AggregatedSight,
     ClusterSight,
+    CrdSight,
+    Release,
     ServerSight,
     StorageVersionSight,
 )
@@ -25,6 +28,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.crds 
     observe_storage_of,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.discovery import (
+    Known,
     observe_server,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
@@ -53,15 +57,20 @@ def observe_cluster(
     server_count: int = 0,
     patterns: Sequence[str] = ("*",),
     timeout: float,
+    known: KnownServers | None = None,
 ) -> ClusterSight:
-    """Look at every server and at what they share. `servers` empty: they are found."""
+    """Look at every server and at what they share.
+
+    `servers` empty: they are found. `known`: what was seen earlier is not read again if it holds.
+    """
     entry = ApiServer(access, access.host, Deadline(timeout))
     try:
         published = find_servers(entry)
         addresses = list(servers) or published.addresses
         crds = _chosen(observe_crds(entry), patterns)
         aggregated = _observe_aggregated(entry, patterns)
-        sights = _observe_servers(access, addresses, patterns, timeout)
+        find = _finder(known, crds, aggregated)
+        sights = _observe_servers(access, addresses, patterns, timeout, find)
         storage_versions = _observe_storage_versions(access, sights, patterns, timeout)
         # Last, so that a server that came up meanwhile is counted, and its entries are not taken
         # for stale; and with time of its own, since one that does not answer has used up the rest.
@@ -86,14 +95,32 @@ def observe_cluster(
         entry.close()
 
 
+def _finder(
+    known: KnownServers | None,
+    crds: Mapping[str, CrdSight],
+    aggregated: Mapping[str, AggregatedSight],
+) -> Known:
+    def find(address: str, start_time: str, release: Release) -> ServerSight | None:
+        if known is None or aggregated:
+            return None
+        return known.find(address, start_time=start_time, release=release, crds=crds)
+
+    return find
+
+
 def _observe_servers(
-    access: Access, addresses: Sequence[str], patterns: Sequence[str], timeout: float
+    access: Access,
+    addresses: Sequence[str],
+    patterns: Sequence[str],
+    timeout: float,
+    known: Known,
 ) -> tuple[ServerSight, ...]:
     if not addresses:
         return ()
 
     def observe(address: str) -> ServerSight:
-        return observe_server(ApiServer(access, address, Deadline(timeout)), patterns=patterns)
+        server = ApiServer(access, address, Deadline(timeout))
+        return observe_server(server, patterns=patterns, known=known)
 
     with ThreadPoolExecutor(max_workers=len(addresses)) as pool:
         return tuple(pool.map(observe, addresses))

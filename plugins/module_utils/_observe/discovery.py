@@ -9,7 +9,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide import names
@@ -29,20 +30,33 @@ _START_TIME = re.compile(rb"^process_start_time_seconds (\S+)$", re.MULTILINE)
 _DOCUMENTS_PER_CHECK = 25
 
 
-def observe_server(server: ApiServer, *, patterns: Sequence[str]) -> ServerSight:
+# What a process showed in an earlier look, if that still holds.
+Known = Callable[[str, str, Release], "ServerSight | None"]
+
+
+def observe_server(
+    server: ApiServer,
+    *,
+    patterns: Sequence[str],
+    known: Known = lambda address, start_time, release: None,
+) -> ServerSight:
     """Read one server, as far as the patterns go; what stops that becomes its fault."""
     try:
-        return _observe(server, patterns)
+        return _observe(server, patterns, known)
     except ServerFault as fault:
         return ServerSight(address=server.address, fault=fault.fault, remedy=fault.remedy)
     finally:
         server.close()
 
 
-def _observe(server: ApiServer, patterns: Sequence[str]) -> ServerSight:
+def _observe(server: ApiServer, patterns: Sequence[str], known: Known) -> ServerSight:
     start_time = read_start_time(server)
     release = _read_release(server)
     unready = _read_unreadiness(server)
+    earlier = known(server.address, start_time, release)
+    if earlier:
+        _require_same_process(server, start_time)
+        return replace(earlier, ready=not unready, remedy=unready)
     served: dict[str, ServedResource] = {}
     unreadable: dict[str, str] = {}
     group_versions = _group_versions(server)
