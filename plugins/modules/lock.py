@@ -36,6 +36,13 @@ options:
         task that releases it.
     type: str
     required: true
+  process:
+    description:
+      - The number of the process, on the host that runs the task, that works under the lock. Once
+        it is gone, whoever asks for the lock on the same host gets it at once.
+      - V(0) stands for the C(ansible-playbook) that runs the task, so that a run that was killed
+        does not keep the next one out, while two runs of one operator do.
+    type: int
   seconds:
     description:
       - After how many seconds the lock expires unless it is renewed.
@@ -76,13 +83,15 @@ EXAMPLES = r"""
 - name: Keep other runs out while this one works
   lockstep.kubernetes.lock:
     name: upgrade
-    owner: "{{ lookup('ansible.builtin.env', 'USER') }} from {{ inventory_hostname }}"
+    owner: "{{ lookup('ansible.builtin.env', 'USER') }}"
+    process: 0
     seconds: 3600
 
 - name: Let others in again
   lockstep.kubernetes.lock:
     name: upgrade
-    owner: "{{ lookup('ansible.builtin.env', 'USER') }} from {{ inventory_hostname }}"
+    owner: "{{ lookup('ansible.builtin.env', 'USER') }}"
+    process: 0
     state: released
 """
 
@@ -99,7 +108,11 @@ owner:
   sample: alice from control-1
 """
 
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.locks import hold, release
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.locks import (
+    hold,
+    name_process,
+    release,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import (
     entry_server,
     run_module,
@@ -110,6 +123,8 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._present impor
 def work(module):
     params, dry_run = module.params, module.check_mode
     lock, owner = params["name"], params["owner"]
+    if params["process"] is not None:
+        owner = f"{owner}, {name_process(params['process'])}"
     with entry_server(module, what=f"The lock {lock} can't be changed") as server:
         if params["state"] == "released":
             change = release(server, lock=lock, owner=owner, dry_run=dry_run)
@@ -133,6 +148,7 @@ def main():
             "name": {"type": "str", "required": True},
             "state": {"type": "str", "choices": ["held", "released"], "default": "held"},
             "owner": {"type": "str", "required": True},
+            "process": {"type": "int"},
             "seconds": {"type": "int", "default": 900},
             "take_over": {"type": "bool", "default": False},
             "if_held": {"type": "str", "choices": ["fail", "tell"], "default": "fail"},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -48,6 +50,29 @@ class TestHeld:
         assert "holds for 900 s" in result["msg"]
         assert "take_over" in result["remedy"]
         assert lease(recorder) == before
+
+    def test_a_lock_is_free_once_the_process_that_worked_under_it_is_gone(
+        self, recorder: Recorder
+    ) -> None:
+        with subprocess.Popen(["sleep", "60"]) as process:
+            lock(recorder, BOB, process=process.pid)
+            while_it_lives = lock(recorder, process=os.getpid())
+            process.kill()
+
+        afterwards = lock(recorder, process=os.getpid())
+
+        assert f"process {process.pid} in" in while_it_lives["msg"]
+        assert afterwards["held"]
+        assert afterwards["owner"].startswith(f"{ALICE}, ")
+
+    def test_two_runs_of_one_operator_keep_each_other_out(self, recorder: Recorder) -> None:
+        with subprocess.Popen(["sleep", "60"]) as process:
+            lock(recorder, process=process.pid)
+
+            result = lock(recorder, process=os.getpid())
+
+            process.kill()
+        assert result["failed"]
 
     def test_a_lock_of_somebody_else_can_just_be_told(self, recorder: Recorder) -> None:
         lock(recorder, BOB)

@@ -62,12 +62,13 @@ def hold(
 ) -> LockChange:
     """Hold a lock: take it if it is free, renew it if it is ours already.
 
-    Somebody else's is an error only if it `must` be had.
+    One of a process that is gone is free. Somebody else's is an error only if it `must` be had.
     """
     for _attempt in range(_ATTEMPTS):
         found = observe_lock(server, lock)
         before = found.sight
-        if before and before.held_by_other(owner=owner, now=found.now) and not take_over:
+        other = before is not None and before.held_by_other(owner=owner, now=found.now)
+        if before and other and not take_over and not _is_dead(before.owner):
             if not must:
                 return LockChange(before, before.owner, changed=False)
             raise HeldError(
@@ -138,16 +139,14 @@ class ProcessLock:
 
     def __init__(self, server: ApiServer, lock: str) -> None:
         self._server, self._lock = server, lock
-        self._owner = _this_process()
+        self._owner = name_process(os.getpid())
         self._renewed_at = 0.0
 
     def take(self, *, patience: float, say: Callable[[str], None]) -> None:
         """Take it; while another process works, wait, but not longer than `patience`."""
         begun = time.monotonic()
         while True:
-            holder = self._hold(take_over=False)
-            if holder != self._owner and _is_dead(holder):
-                holder = self._hold(take_over=True)
+            holder = self._hold()
             if holder == self._owner:
                 return
             if time.monotonic() - begun > patience:
@@ -164,7 +163,7 @@ class ProcessLock:
         if time.monotonic() - self._renewed_at < self._RENEW_SECONDS:
             return True
         try:
-            return self._hold(take_over=False) == self._owner
+            return self._hold() == self._owner
         except ServerFault:
             # The server is away; the lock outlasts that.
             return True
@@ -175,7 +174,7 @@ class ProcessLock:
         with suppress(ServerFault):
             release(self._server, lock=self._lock, owner=self._owner, dry_run=False)
 
-    def _hold(self, *, take_over: bool) -> str:
+    def _hold(self) -> str:
         self._renewed_at = time.monotonic()
         self._server.deadline = self._server.deadline.anew()
         change = hold(
@@ -183,25 +182,26 @@ class ProcessLock:
             lock=self._lock,
             owner=self._owner,
             seconds=self._SECONDS,
-            take_over=take_over,
+            take_over=False,
             must=False,
             dry_run=False,
         )
         return change.owner
 
 
-def _this_process() -> str:
-    """Who this is: the host, the process, and the namespace that its number counts in."""
+def name_process(number: int) -> str:
+    """Who a process is: its host, its number, and the namespace that the number counts in."""
     try:
         namespace = str(Path("/proc/self/ns/pid").readlink()).strip("pid:[]")
     except OSError:
         namespace = ""
-    return f"{socket.gethostname()} process {os.getpid()} in {namespace}"
+    return f"{socket.gethostname()} process {number} in {namespace}"
 
 
 def _is_dead(owner: str) -> bool:
     """Whether an owner was a process of this very host that is gone."""
-    ours, theirs = _this_process().split(" "), owner.split(" ")
+    # Somebody's name may come before it.
+    ours, theirs = name_process(os.getpid()).split(" "), owner.split(" ")[-5:]
     if len(theirs) != 5 or (ours[0], ours[4]) != (theirs[0], theirs[4]) or not ours[4]:
         return False
     return not Path("/proc", theirs[2]).exists()
