@@ -337,6 +337,7 @@ def _step(params: Mapping[str, Any], seen: Look, catalogue: Catalogue) -> Step:
         target=catalogue.find(to_release, emulated=params["to_emulated"] or ""),
         rollback=catalogue.find(rollback),
         current=catalogue.find(from_release, emulated=emulated),
+        rolling=params["rolling"],
     )
 
 

@@ -37,6 +37,12 @@ options:
     description:
       - The release to go back to if the step goes wrong. The default is the one that is left.
     type: str
+  rolling:
+    description:
+      - Whether the roll has begun, so that some servers run O(to_release) already. That they
+        differ from the others is then no reason to stop, as going on is what ends it.
+    type: bool
+    default: false
   target_catalogue:
     description:
       - A file that tells what the target writes and reads, for one that is not in the collection's
@@ -346,6 +352,7 @@ def main():
             "to_emulated": {"type": "str"},
             "from_release": {"type": "str"},
             "rollback_release": {"type": "str"},
+            "rolling": {"type": "bool", "default": False},
             "target_catalogue": {"type": "path"},
             "crd_manifests": {"type": "list", "elements": "str", "default": []},
             "lists": {"type": "bool", "default": True},

@@ -115,6 +115,8 @@ class Step:
     rollback: ReleaseCatalogue | None
     # What the servers run now, as the catalogue has it.
     current: ReleaseCatalogue | None
+    # Some servers have been rolled already, so that they differ until all are.
+    rolling: bool = False
 
     @property
     def down(self) -> bool:

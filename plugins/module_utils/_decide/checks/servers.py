@@ -15,6 +15,8 @@ from ..gate import Finding
 from ..reasons import enumerate_names
 from .facts import AUDIT, NAMED, Facts
 
+ROLL_ON = "Roll the servers that are left"
+
 
 def check_releases(facts: Facts) -> Iterable[Finding]:
     """Whether it is known what the target, and the way back, can read."""
@@ -45,15 +47,33 @@ def check_agreement(facts: Facts) -> Iterable[Finding]:
         if agreement.agreed:
             continue
         first = next(iter(agreement.reasons), None)
+        differ = agreement.status == "disagreeing"
+        if differ and _between(facts):
+            yield Finding(
+                "agreement",
+                "warn",
+                first.text if first else f"the servers differ on {name}",
+                ROLL_ON,
+                "operator",
+                resource=name,
+            )
+            continue
         yield Finding(
             "agreement",
-            "block" if agreement.status == "disagreeing" else "acknowledgeable",
+            "block" if differ else "acknowledgeable",
             first.text if first else f"the servers are not known to agree on {name}",
             (first.remedy if first else "") or "Wait until every server agrees",
             "operator",
             resource=name,
-            unknown=agreement.status != "disagreeing",
+            unknown=not differ,
         )
+
+
+def _between(facts: Facts) -> bool:
+    """Whether the servers are on their way between the two releases, and run nothing else."""
+    ends = {facts.step.from_release, facts.step.to_release}
+    running = {one.release.git_version for one in facts.look.sight.servers if one.release}
+    return facts.step.rolling and running <= ends
 
 
 def check_skew(facts: Facts) -> Iterable[Finding]:
@@ -61,11 +81,12 @@ def check_skew(facts: Facts) -> Iterable[Finding]:
     step = facts.step
     releases = sorted({str(one.release) for one in facts.look.sight.servers if one.release})
     if len(releases) > 1:
+        between = _between(facts)
         yield Finding(
             "skew",
-            "block",
+            "warn" if between else "block",
             f"the servers run {enumerate_names(releases)}",
-            "Bring all servers to one release first",
+            ROLL_ON if between else "Bring all servers to one release first",
             "operator",
         )
     old, new = parse_release(step.from_release), parse_release(step.to_release)

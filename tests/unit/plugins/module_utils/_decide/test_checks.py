@@ -40,6 +40,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.migrat
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.observations import (
     EtcdSight,
+    Release,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.settling import Look
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.states import (
@@ -198,6 +199,30 @@ def test_servers_that_disagree_block_it():
     (one,) = found(facts("apps/v1", writes=("apps/v1", "apps/v1beta1")), "agreement")
     assert one.severity == "block"
     assert not one.unknown
+
+
+def rolling(*, other="v1.37.0"):
+    """Two servers that differ in the middle of a roll from v1.36.0 to v1.37.0."""
+    seen = facts("apps/v1", writes=("apps/v1", "apps/v1beta1"), frm="v1.36.0", to="v1.37.0")
+    servers = tuple(
+        replace(one, release=Release(release))
+        for one, release in zip(seen.look.sight.servers, (other, "v1.36.0"), strict=True)
+    )
+    look = replace(seen.look, sight=replace(seen.look.sight, servers=servers))
+    return replace(seen, look=look, step=replace(seen.step, rolling=True))
+
+
+@pytest.mark.parametrize("check", ["agreement", "skew"])
+def test_servers_that_differ_because_they_are_being_rolled_do_not_stop_the_roll(check):
+    (one,) = found(rolling(), check)
+    assert one.severity == "warn"
+    assert one.remedy == "Roll the servers that are left"
+
+
+@pytest.mark.parametrize("check", ["agreement", "skew"])
+def test_a_server_of_a_third_release_stops_even_a_roll_that_has_begun(check):
+    (one,) = found(rolling(other="v1.38.0"), check)
+    assert one.severity == "block"
 
 
 def test_a_release_that_is_not_in_the_catalogue_is_unknown():
