@@ -19,40 +19,6 @@ description:
     and memory stays the same however large the store is.
   - Only reads. One linearizable read gives the revision that everything is then read at.
 options:
-  endpoints:
-    description:
-      - The client addresses of etcd's members, each as V(https://HOST:2379).
-      - The first that answers is read, and the others only if it stops answering. Name members of
-        one cluster only.
-      - Needed unless O(manifest) is given.
-    type: list
-    elements: str
-    default: []
-  ca_cert:
-    description:
-      - The file with the CA of etcd's certificates, which is not the cluster's.
-      - Certificates are always verified; without this, against what the host trusts.
-    type: path
-  client_cert:
-    description:
-      - The file with a client certificate that etcd accepts.
-    type: path
-  client_key:
-    description:
-      - The file with the key of O(client_cert), without a password.
-    type: path
-  tls_server_name:
-    description:
-      - The name to verify in etcd's certificate, where it does not hold the address that etcd is
-        reached at.
-    type: str
-  manifest:
-    description:
-      - The static pod manifest of an API server, such as
-        V(/etc/kubernetes/manifests/kube-apiserver.yaml) where kubeadm was used.
-      - O(endpoints), O(ca_cert), O(client_cert), O(client_key) and O(etcd_prefix) are taken from
-        its flags unless they are given.
-    type: path
   etcd_prefix:
     description:
       - What all keys of the API servers begin with, their C(--etcd-prefix). The default is the
@@ -101,11 +67,8 @@ options:
       - How many keys to ask for at once, at most. Pages of large objects are made smaller.
     type: int
     default: 5000
-  timeout:
-    description:
-      - Seconds in which etcd must have answered each request.
-    type: float
-    default: 30.0
+extends_documentation_fragment:
+  - lockstep.kubernetes._etcd
 attributes:
   check_mode:
     description: Can run in check mode and tell what it would do, without doing it.
@@ -366,10 +329,14 @@ etcd:
     quota_bytes:
       description: How much it may use; 0 where it does not tell, as before etcd 3.6.
       type: int
+    leader:
+      description: The host in the address of the member that leads; empty where none tells.
+      type: str
   sample:
     faults: []
     used_bytes: 9132032
     quota_bytes: 2147483648
+    leader: 10.0.0.11
 cluster_id:
   description: The id of the etcd cluster, in hexadecimal.
   returned: success
@@ -399,6 +366,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.audit 
     read_encodings,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.store import (
+    ETCD_ARGUMENTS,
     audit_store,
     read_options,
 )
@@ -429,12 +397,7 @@ def audit(module):
 def main():
     module = AnsibleModule(
         argument_spec={
-            "endpoints": {"type": "list", "elements": "str", "default": []},
-            "ca_cert": {"type": "path"},
-            "client_cert": {"type": "path"},
-            "client_key": {"type": "path", "no_log": False},
-            "tls_server_name": {"type": "str"},
-            "manifest": {"type": "path"},
+            **ETCD_ARGUMENTS,
             "etcd_prefix": {"type": "str"},
             "resources": {"type": "list", "elements": "str", "default": ["*"]},
             "since": {"type": "raw"},
@@ -446,7 +409,6 @@ def main():
                 "default": "auto",
             },
             "page_size": {"type": "int", "default": 5000},
-            "timeout": {"type": "float", "default": 30.0},
         },
         supports_check_mode=True,
     )

@@ -81,7 +81,8 @@ def sample_apiserver() -> Program:
 
 def needed(releases: tuple[str, ...] = RELEASES) -> list[Program]:
     """All programs that the tests use."""
-    programs = [etcd(), etcd("etcdctl"), migrator(), migrator("trigger"), sample_apiserver()]
+    programs = [etcd(), etcd("etcdctl"), etcd("etcdutl")]
+    programs += [migrator(), migrator("trigger"), sample_apiserver()]
     for release in releases:
         programs += [
             kubernetes(name, release) for name in ("kube-apiserver", "kube-controller-manager")
@@ -148,7 +149,11 @@ def _at_hand(program: Program) -> tuple[Path | None, str]:
 
 
 # How programs are asked for their version; those of other modules can't tell.
-_VERSION_ARGUMENTS = {"etcdctl": ["version"], "kubectl": ["version", "--client"]}
+_VERSION_ARGUMENTS = {
+    "etcdctl": ["version"],
+    "etcdutl": ["version"],
+    "kubectl": ["version", "--client"],
+}
 
 
 def _says_version(path: Path, program: Program) -> bool:

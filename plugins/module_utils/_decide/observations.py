@@ -158,6 +158,8 @@ class EtcdSight:
     used_bytes: int
     # 0: not told, as by releases before 3.6.
     quota_bytes: int
+    # The host in the address of the member that leads.
+    leader: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -165,4 +167,5 @@ class EtcdSight:
             "faults": list(self.faults),
             "used_bytes": self.used_bytes,
             "quota_bytes": self.quota_bytes,
+            "leader": self.leader,
         }

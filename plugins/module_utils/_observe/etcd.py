@@ -20,7 +20,7 @@ import select
 import socket
 import ssl
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -279,9 +279,16 @@ class _Connection(http.client.HTTPConnection):
         url = urlsplit(endpoint)
         self._server_name = access.tls_server_name or url.hostname
         self._context = tls_context(access) if url.scheme == "https" else None
-        super().__init__(url.hostname or "", _port(url), timeout=access.timeout)
+        # Where only one user may reach it, as an etcd of our own with everybody's secrets in it.
+        self._socket_path = url.path if url.scheme == "unix" else ""
+        super().__init__(url.hostname or "localhost", _port(url), timeout=access.timeout)
 
     def connect(self) -> None:
+        if self._socket_path:
+            self.sock = socket.socket(socket.AF_UNIX)
+            self.sock.settimeout(self.timeout)
+            self.sock.connect(self._socket_path)
+            return
         super().connect()
         if self._context:
             self.sock = self._context.wrap_socket(self.sock, server_hostname=self._server_name)
@@ -341,6 +348,22 @@ class Gateway:
         except ValueError:
             raise EtcdFault(UNIMPLEMENTED, "its answer is not etcd's") from None
 
+    def stream(self, path: str) -> Iterator[dict[str, Any]]:
+        """The same for an answer in many parts, of which only one is held at a time."""
+        connection = _Connection(self._access, self._endpoint)
+        try:
+            connection.request("POST", path, "{}")
+            answer = connection.getresponse()
+            if answer.status != 200:
+                raise _gateway_fault(answer.status, answer.read(_MESSAGE_BYTES))
+            # A part is a line. Whether the last one came, only the reader of them can tell.
+            for line in iter(lambda: answer.readline(_MESSAGE_BYTES), b""):
+                yield gateway_part(line)
+        except (OSError, http.client.HTTPException) as error:
+            raise connection_fault(error, self._access) from None
+        finally:
+            connection.close()
+
     def close(self) -> None:
         for connection in self._open:
             connection.close()
@@ -381,6 +404,23 @@ def _gateway_page(document: dict[str, Any], size: int) -> Page:
         last=decode(pairs[-1]["key"]) if pairs else b"",
         items=((decode(pair["key"]), decode(pair.get("value", ""))) for pair in pairs),
     )
+
+
+def gateway_part(line: bytes) -> dict[str, Any]:
+    """One part of a streamed answer; a fault may come after any of them."""
+    try:
+        document = json.loads(line)
+        error = document.get("error")
+        if error is None:
+            return dict(document["result"])
+        code = error.get("grpc_code") or error.get("code") or UNAVAILABLE
+        fault = EtcdFault(int(code), str(error["message"]))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        fault = EtcdFault(
+            UNIMPLEMENTED, "its answer is not etcd's", "Give the client address of an etcd"
+        )
+    # Raised out here, so that what could not be read, which may hold values, does not go along.
+    raise fault
 
 
 def _gateway_fault(status: int, body: bytes) -> EtcdFault:
@@ -482,7 +522,8 @@ def connection_fault(error: Exception, access: EtcdAccess) -> EtcdFault:
         return EtcdFault(
             _DEADLINE,
             f"no answer within {access.timeout:g} s",
-            "See whether etcd is frozen or cut off; raise timeout or lower page_size if it is slow",
+            "See whether etcd is frozen or cut off; raise timeout if it is slow, or lower page_size"
+            " where pages are read",
         )
     if type(error).__name__ == "gaierror":
         return EtcdFault(UNAVAILABLE, "the name can't be resolved", "Correct the address")
@@ -575,13 +616,13 @@ def transports(access: EtcdAccess, *, speaks_http: bool) -> list[Transport]:
 
 def unreachable(faults: dict[str, EtcdFault]) -> LockstepError:
     """Why nothing could be read, endpoint by endpoint."""
-    explained = {endpoint: _explain(fault) for endpoint, fault in faults.items()}
+    explained = {endpoint: explain(fault) for endpoint, fault in faults.items()}
     why = " ".join(sentence(f"{endpoint}: {one.why}") for endpoint, one in explained.items())
     remedies = dict.fromkeys(sentence(one.remedy) for one in explained.values() if one.remedy)
     return LockstepError("etcd can't be read", why, " ".join(remedies))
 
 
-def _explain(fault: EtcdFault) -> EtcdFault:
+def explain(fault: EtcdFault) -> EtcdFault:
     """Give a refusal of etcd's own the remedy that it lacks."""
     if fault.remedy:
         return fault

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.observations import (
     EtcdSight,
@@ -37,7 +38,7 @@ def observe_health(access: EtcdAccess, endpoint: str) -> EtcdSight | None:
         f" {one.get('alarm')}"
         for one in alarms
     ]
-    used, quota = 0, 0
+    used, quota, leader = 0, 0, ""
     for member in members:
         status = _status(access, member, endpoint)
         if isinstance(status, str):
@@ -45,9 +46,11 @@ def observe_health(access: EtcdAccess, endpoint: str) -> EtcdSight | None:
             continue
         faults += [f"etcd's member {member.get('name')}: {one}" for one in status.get("errors", [])]
         used = max(used, int(status.get("dbSizeInUse") or status.get("dbSize") or 0))
+        if status["leader"] == member.get("ID"):
+            leader = urlsplit(member["clientURLs"][0]).hostname or ""
         told = int(status.get("dbSizeQuota") or 0)
         quota = min(quota, told) if quota and told else quota or told
-    return EtcdSight(faults=tuple(faults), used_bytes=used, quota_bytes=quota)
+    return EtcdSight(tuple(faults), used_bytes=used, quota_bytes=quota, leader=leader)
 
 
 def _status(access: EtcdAccess, member: Mapping[str, Any], endpoint: str) -> dict[str, Any] | str:

@@ -41,6 +41,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.pages 
     PageWalk,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.etcd import (
+    AUTO,
     CANCELLED,
     UNAVAILABLE,
     UNIMPLEMENTED,
@@ -124,9 +125,39 @@ class StoreOptions:
     elsewhere: tuple[str, ...]
 
 
+# The options of every module that speaks to etcd; plugins/doc_fragments/_etcd.py tells of them.
+ETCD_ARGUMENTS: dict[str, dict[str, Any]] = {
+    "endpoints": {"type": "list", "elements": "str", "default": []},
+    "ca_cert": {"type": "path"},
+    "client_cert": {"type": "path"},
+    "client_key": {"type": "path", "no_log": False},
+    "tls_server_name": {"type": "str"},
+    "manifest": {"type": "path"},
+    "timeout": {"type": "float", "default": 30.0},
+}
+
+
 def read_options(params: Mapping[str, Any]) -> StoreOptions:
+    """Where a store is, and what is known of it."""
+    flags = _flags(params)
+    return StoreOptions(
+        access=_access(params, flags),
+        prefix=params["etcd_prefix"] or flags.get("prefix") or DEFAULT_PREFIX,
+        elsewhere=kept_elsewhere(flags.get("servers-overrides", "")),
+    )
+
+
+def read_access(params: Mapping[str, Any]) -> EtcdAccess:
+    """Where etcd is, for modules that read no store."""
+    return _access(params, _flags(params))
+
+
+def _flags(params: Mapping[str, Any]) -> dict[str, str]:
+    return read_manifest(params["manifest"]) if params["manifest"] else {}
+
+
+def _access(params: Mapping[str, Any], flags: Mapping[str, str]) -> EtcdAccess:
     """Options outrank the manifest."""
-    flags = read_manifest(params["manifest"]) if params["manifest"] else {}
     servers = flags.get("servers", "").split(",")
     endpoints = params["endpoints"] or [one for one in servers if one]
     if not endpoints:
@@ -135,19 +166,14 @@ def read_options(params: Mapping[str, Any]) -> StoreOptions:
             "Nothing says where etcd is",
             "Give the addresses of etcd's members, or an API server's manifest",
         )
-    access = EtcdAccess(
+    return EtcdAccess(
         endpoints=normalise_endpoints(endpoints),
         ca_cert=params["ca_cert"] or flags.get("cafile", ""),
         client_cert=params["client_cert"] or flags.get("certfile", ""),
         client_key=params["client_key"] or flags.get("keyfile", ""),
         tls_server_name=params["tls_server_name"] or "",
         timeout=params["timeout"],
-        transport=params["transport"],
-    )
-    return StoreOptions(
-        access=access,
-        prefix=params["etcd_prefix"] or flags.get("prefix") or DEFAULT_PREFIX,
-        elsewhere=kept_elsewhere(flags.get("servers-overrides", "")),
+        transport=params.get("transport") or AUTO,
     )
 
 

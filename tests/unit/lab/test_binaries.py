@@ -125,9 +125,10 @@ class TestGivenDirectory:
                 "Client Version: v1.36.3",
             ),
             (binaries.etcd("etcdctl"), "version", f"etcdctl version: {binaries.ETCD_VERSION}"),
+            (binaries.etcd("etcdutl"), "version", f"etcdutl version: {binaries.ETCD_VERSION}"),
             (binaries.etcd(), "--version", f"etcd Version: {binaries.ETCD_VERSION}"),
         ],
-        ids=["kubectl", "etcdctl", "etcd"],
+        ids=["kubectl", "etcdctl", "etcdutl", "etcd"],
     )
     def test_each_program_is_asked_in_its_own_way(
         self,

@@ -21,6 +21,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.etcd 
     RangeRequest,
     decode_page,
     encode_request,
+    gateway_part,
     normalise_endpoints,
     unreachable,
 )
@@ -192,3 +193,26 @@ def test_every_endpoint_that_failed_is_named():
     )
     assert "https://a:2379: refused. https://b:2379: refused." in error.why
     assert error.remedy == "Start it."
+
+
+class TestParts:
+    """Streamed answers of the gateway."""
+
+    def test_a_part_is_what_is_in_the_result(self):
+        assert gateway_part(b'{"result":{"blob":"eA=="}}\n') == {"blob": "eA=="}
+
+    @pytest.mark.parametrize("code", ["grpc_code", "code"])
+    def test_a_fault_may_come_in_place_of_a_part(self, code):
+        line = f'{{"error":{{"{code}":14,"message":"etcdserver: no leader"}}}}'.encode()
+
+        with pytest.raises(EtcdFault, match="no leader") as fault:
+            gateway_part(line)
+
+        assert fault.value.code == 14
+
+    @pytest.mark.parametrize("line", [b'{"result":{"blob":"c2Vj', b"[]", b"{}", b'{"error":1}'])
+    def test_what_is_no_part_is_refused_and_not_shown(self, line):
+        with pytest.raises(EtcdFault, match="not etcd's") as fault:
+            gateway_part(line)
+
+        assert fault.value.__context__ is None
