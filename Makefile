@@ -13,6 +13,7 @@ ONLY ?=
 RELEASES ?=
 STORES ?=
 SEED ?=
+comma := ,
 STAGED := .stage/ansible_collections/lockstep/kubernetes
 
 OUTER_PATH := $(PATH)
@@ -33,9 +34,9 @@ help: # List the targets
 # -- Use it ------------------------------------------------------------------------------------
 
 .PHONY: demo
-demo: dev # See a disagreement between real API servers, and the way back to agreement
-	@$(LAB) build 1.36.3 --only etcd --only kube-apiserver
-	@$(INSIDE) python tests/demo.py
+demo: dev packages # See a rolling upgrade of real API servers (RELEASES=1.36.3,1.37.0 uses two builds)
+	@$(LAB) build $(or $(subst $(comma), ,$(RELEASES)),1.37.0) --only etcd --only etcdutl --only kube-apiserver
+	@RELEASES="$(RELEASES)" $(INSIDE) python tests/demo.py
 
 .PHONY: lab
 lab: dev # Start a control plane of your own on 127.0.0.1; Ctrl-C ends it
@@ -62,12 +63,12 @@ unit: dev # Run the unit tests
 .PHONY: integration
 integration: dev packages # Run the tests against real control planes
 	@$(LAB) build
-	@$(INSIDE) python -m pytest --numprocesses=2 --dist=loadfile tests/integration
+	@$(INSIDE) python -m pytest --numprocesses=3 --dist=loadfile tests/integration
 
 .PHONY: molecule
 molecule: dev packages # Run the molecule scenarios against real control planes
 	@$(LAB) build
-	@cd extensions && $(INSIDE) molecule test --all
+	@for scenario in default rolling_upgrade coordinated; do (cd extensions && $(INSIDE) molecule test -s $$scenario); done
 
 .PHONY: truth
 truth: dev packages # Hold the gate's verdicts against real servers (STORES=100; SEED=17 is one store)

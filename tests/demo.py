@@ -1,50 +1,62 @@
-"""`make demo`: a disagreement between real API servers, and the way back to agreement."""
+"""`make demo`: a rolling upgrade of three real API servers, and what is stored before and after."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-import threading
-import time
-from dataclasses import replace
+from collections import Counter
+from pathlib import Path
 
 from rich.console import Console
 
 from lab.control_plane import ControlPlane, ServerSpec, control_plane
+from lab.upgrade import rollable
 
 CONSOLE = Console(highlight=False, soft_wrap=True)
-EMULATED = "1.34"
+BINDINGS = "mutatingadmissionpolicybindings"
+API = "/apis/admissionregistration.k8s.io"
+OBJECTS = 400
+REPORT = Path("build/demo-report.html")
 
 
 def main() -> int:
     """Tell the story; any step that does not show what it promises ends it."""
-    say("Three real API servers on one etcd; the third still writes what 1.34 could read.")
-    old = ServerSpec(emulated_version=EMULATED)
-    with control_plane(ServerSpec(), ServerSpec(), old) as plane:
+    old, release = chosen(os.environ.get("RELEASES", ""))
+    emulating = f", emulating {old.emulated_version}" if old.emulated_version else ""
+    say(f"Three real API servers of {old.release}{emulating} on one etcd.")
+    with control_plane(old, old, old) as plane, rollable(plane) as cluster:
         for server in plane.servers.values():
-            emulating = (
-                f" emulating {server.spec.emulated_version}" if server.spec.emulated_version else ""
-            )
-            CONSOLE.print(f"  {server.name}  {server.url}  {server.spec.release}{emulating}")
-        show_the_bytes(plane, "cp-1")
-        show_the_bytes(plane, "cp-3")
+            CONSOLE.print(f"  {server.name}  {server.url}")
+        plane.api.populate(f"{API}/v1/{BINDINGS}", binding, OBJECTS)
+        show_the_bytes(plane)
 
-        say("Do they agree? Through the load balancer nobody could tell; Lockstep asks each one.")
-        converge(plane, "-e", "converge_wait=false")
-
-        say("The third server is rolled while Lockstep waits for agreement.")
-        roll = threading.Thread(target=roll_third_server, args=(plane,))
-        roll.start()
-        code = converge(plane, "-e", "converge_server_count=3", "-e", "converge_wait_timeout=120")
-        roll.join()
+        say(
+            f"The upgrade to {release}, as an operator runs it: the verdict first, then a verified"
+            " snapshot, then one server after the other. While they differ nothing is migrated."
+        )
+        command = ["ansible-playbook", "-i", str(cluster.inventory)]
+        command += ["lockstep.kubernetes.upgrade_cluster", "-e", f"kubernetes_version={release}"]
+        REPORT.parent.mkdir(exist_ok=True)
+        code = run(plane, [*command, "-e", f"upgrade_report_path={REPORT}"])
         if code:
             return code
 
-        say("The proof is in etcd: what the third server writes now.")
-        show_the_bytes(plane, "cp-3")
-    say("The lab is gone, and nothing of it is left running.")
+        say("The proof is in etcd.")
+        if show_the_bytes(plane) != {"admissionregistration.k8s.io/v1": OBJECTS}:
+            return 1
+    say(f"The lab is gone, and nothing of it is left running. The report: {REPORT.resolve()}")
     return 0
+
+
+def chosen(releases: str) -> tuple[ServerSpec, str]:
+    """What runs before, and the release to go to: one build is enough, as it can emulate."""
+    if not releases:
+        return ServerSpec(release="1.37.0", emulated_version="1.36"), "1.37.0"
+    old, _comma, new = releases.partition(",")
+    if not new:
+        sys.exit(f"RELEASES is {releases!r}: name two of them, such as RELEASES=1.36.3,1.37.0")
+    return ServerSpec(release=old), new
 
 
 def say(line: str) -> None:
@@ -52,42 +64,29 @@ def say(line: str) -> None:
     CONSOLE.print(f"\n[bold]== {line}[/bold]")
 
 
-def converge(plane: ControlPlane, *options: str) -> int:
-    """Run the playbook that a user would run."""
-    command = ["ansible-playbook", "lockstep.kubernetes.converge", *options]
+def run(plane: ControlPlane, command: list[str]) -> int:
+    """Run what a user would run, and show it live."""
     CONSOLE.print(f"$ {' '.join(command)}")
     environment = dict(
         os.environ,
         K8S_AUTH_KUBECONFIG=str(plane.kubeconfig()),
         ANSIBLE_LOCALHOST_WARNING="0",
-        ANSIBLE_INVENTORY_UNPARSED_WARNING="0",
-        ANSIBLE_DISPLAY_OK_HOSTS="1",
+        ANSIBLE_DISPLAY_SKIPPED_HOSTS="0",
     )
     return subprocess.run(command, env=environment, check=False).returncode
 
 
-def roll_third_server(plane: ControlPlane) -> None:
-    """Restart it without the emulation, a little after the wait has begun."""
-    time.sleep(10)
-    server = plane.servers["cp-3"]
-    server.restart(replace(server.spec, emulated_version=""))
+def binding(number: int) -> dict[str, object]:
+    """A small object of a kind that the new release stores in another version."""
+    return {"metadata": {"name": f"binding-{number}"}, "spec": {"policyName": "none"}}
 
 
-def show_the_bytes(plane: ControlPlane, name: str) -> None:
-    """Create an object through one server, and read from etcd how it was stored."""
-    class_name = f"written-by-{name}-{time.monotonic_ns()}"
-    plane.servers[name].api.create(
-        "/apis/resource.k8s.io/v1/deviceclasses",
-        {
-            "apiVersion": "resource.k8s.io/v1",
-            "kind": "DeviceClass",
-            "metadata": {"name": class_name},
-            "spec": {},
-        },
-    )
-    prefix = f"/registry/deviceclasses/{class_name}"
-    [(_key, version)] = plane.etcd.stored_versions(prefix).items()
-    CONSOLE.print(f"  {name} stores deviceclasses.resource.k8s.io as {version}")
+def show_the_bytes(plane: ControlPlane) -> dict[str, int]:
+    """Read from etcd how they are stored."""
+    versions = Counter(plane.etcd.stored_versions(f"/registry/{BINDINGS}/").values())
+    for version, count in versions.items():
+        CONSOLE.print(f"  etcd holds {count} {BINDINGS} as {version}")
+    return dict(versions)
 
 
 if __name__ == "__main__":

@@ -100,6 +100,9 @@ CHECKS = (
     ),
 )
 
+# The random name of antsibull-docs' directory, which reads as a link if it ends in an underscore.
+UNLUCKY = 'Unknown target name: "antsibull-docs-'
+
 
 def main(only: list[str]) -> int:
     let_ansible_test_have_pip()
@@ -113,11 +116,9 @@ def main(only: list[str]) -> int:
     return bool(failed)
 
 
-def passes(check: Check) -> bool:
-    """Run one check; its output is shown only if there is something to mend."""
-    print(f"{check.name:20}", end=" ", flush=True)
-    started = time.monotonic()
-    run = subprocess.run(
+def execute(check: Check) -> subprocess.CompletedProcess[str]:
+    """Run it, and keep what it prints."""
+    return subprocess.run(
         check.command,
         cwd=check.directory,
         env=os.environ | {"GIT_CEILING_DIRECTORIES": ceiling()},
@@ -127,6 +128,15 @@ def passes(check: Check) -> bool:
         text=True,
         check=False,
     )
+
+
+def passes(check: Check) -> bool:
+    """Run one check; its output is shown only if there is something to mend."""
+    print(f"{check.name:20}", end=" ", flush=True)
+    started = time.monotonic()
+    run = execute(check)
+    if UNLUCKY in run.stdout:
+        run = execute(check)
     seconds = time.monotonic() - started
     count = 0 if "All targets skipped" in run.stdout else check.looked_at(run.stdout)
     passed = run.returncode == 0 and count > 0

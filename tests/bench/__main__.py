@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from . import audit, discovery, migration, million, preflight, roll
+from . import audit, discovery, migration, million, preflight, roll, upgrade
 from .figures import MEASUREMENTS, Figure, show, write
 
 # Importing them registers what they measure.
-MODULES = (discovery, audit, migration, preflight, roll, million)
+MODULES = (discovery, audit, migration, preflight, roll, upgrade, million)
 
 FIGURES = Path("build/bench/figures.json")
 

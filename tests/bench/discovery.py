@@ -70,6 +70,11 @@ def create_definitions(plane: ControlPlane) -> None:
     plane.create_crds(*(crd(plural, group, storage="v1") for plural, group in names))
 
 
+def time_ordinary(plane: ControlPlane, count: int) -> float:
+    """The seconds of so many such tasks."""
+    return sum(sum(one) for one in time_tasks(tasks(*[ordinary(plane)] * count)).values())
+
+
 def ordinary(plane: ControlPlane) -> dict[str, Any]:
     """One task of kubernetes.core that reads a small list."""
     options = {"kubeconfig": str(plane.kubeconfig()), "kind": "Namespace"}

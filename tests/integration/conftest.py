@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -11,6 +12,9 @@ from lab.control_plane import ControlPlane, PrivateNetwork, ServerSpec, control_
 from lab.fixtures import network, pytest_runtest_makereport, start
 from lab.processes import Process
 from lab.recorder import Recorder
+
+# Each of its twelve points takes minutes.
+collect_ignore = [] if os.environ.get("LOCKSTEP_LONG") else ["test_upgrade_killed.py"]
 
 __all__ = ["network", "pytest_runtest_makereport", "start"]
 

@@ -1,8 +1,9 @@
-"""The lab's command line: up, down, status, restart, kubeconfig, build, inside."""
+"""The lab's command line: start control planes, ask and change them, build what they need."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import signal
 import subprocess
@@ -67,11 +68,22 @@ def _parser() -> argparse.ArgumentParser:
     for verb, do, text in (
         ("status", _status, "what runs"),
         ("kubeconfig", _kubeconfig, "print the administrator's kubeconfig"),
+        ("inventory", _inventory, "print an inventory whose hosts are the servers"),
         ("down", _down, "end a lab that runs in the background"),
     ):
         asking = verbs.add_parser(verb, help=text)
         asking.add_argument("--name", default="lab")
         asking.set_defaults(do=do)
+
+    client = verbs.add_parser("client", help="use a lab all the time, and tell how that went")
+    client.add_argument("what", choices=["begin", "end"])
+    client.add_argument("--name", default="lab")
+    client.set_defaults(do=_client)
+
+    stored = verbs.add_parser("stored", help="count the versions in etcd of what is stored there")
+    stored.add_argument("directory", help="below /registry, such as configmaps")
+    stored.add_argument("--name", default="lab")
+    stored.set_defaults(do=_stored)
 
     restart = verbs.add_parser(
         "restart", help="restart a server in place, perhaps as another release"
@@ -151,6 +163,20 @@ def _status(arguments: argparse.Namespace) -> None:
 
 def _kubeconfig(arguments: argparse.Namespace) -> None:
     print(Path(control.ask(arguments.name, {"do": "kubeconfig"})["path"]).read_text())
+
+
+def _inventory(arguments: argparse.Namespace) -> None:
+    print(json.dumps(control.ask(arguments.name, {"do": "inventory"}), indent=1))
+
+
+def _client(arguments: argparse.Namespace) -> None:
+    wish = {"do": "client", "what": arguments.what}
+    print(json.dumps(control.ask(arguments.name, wish), indent=1))
+
+
+def _stored(arguments: argparse.Namespace) -> None:
+    wish = {"do": "stored", "directory": arguments.directory}
+    print(json.dumps(control.ask(arguments.name, wish), indent=1))
 
 
 def _down(arguments: argparse.Namespace) -> None:

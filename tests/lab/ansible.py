@@ -43,12 +43,13 @@ def look(plane: ControlPlane, **options: Any) -> Any:
 def run_playbook(
     playbook: list[dict[str, Any]] | Path,
     *options: str,
+    inventory: Path | None = None,
     variables: dict[str, Any] | None = None,
     environment: dict[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a playbook (given as data, or as a file) on localhost with ansible-playbook."""
+    """Run a playbook (given as data, or as a file): on localhost, or on an inventory."""
     with running_playbook(
-        playbook, *options, variables=variables, environment=environment
+        playbook, *options, inventory=inventory, variables=variables, environment=environment
     ) as running:
         stdout, stderr = running.communicate()
     return subprocess.CompletedProcess(running.args, running.returncode, stdout, stderr)
@@ -58,6 +59,7 @@ def run_playbook(
 def running_playbook(
     playbook: list[dict[str, Any]] | Path,
     *options: str,
+    inventory: Path | None = None,
     variables: dict[str, Any] | None = None,
     environment: dict[str, str] | None = None,
 ) -> Iterator[subprocess.Popen[str]]:
@@ -68,8 +70,12 @@ def running_playbook(
             path = Path(directory) / "playbook.yml"
             # JSON is YAML as well.
             path.write_text(json.dumps(playbook, default=str))
-        command = ["ansible-playbook", "-i", "localhost,", "-c", "local", str(path), *options]
-        command += ["-e", json.dumps({"ansible_python_interpreter": sys.executable})]
+        command = ["ansible-playbook", str(path), *options]
+        if inventory:
+            command += ["-i", str(inventory)]
+        else:
+            command += ["-i", "localhost,", "-c", "local"]
+            command += ["-e", json.dumps({"ansible_python_interpreter": sys.executable})]
         if variables:
             command += ["-e", json.dumps(variables, default=str)]
         quiet = {"ANSIBLE_NOCOLOR": "1", "ANSIBLE_LOCALHOST_WARNING": "0"}
@@ -80,6 +86,8 @@ def running_playbook(
             stderr=pipe,
             text=True,
             env={**os.environ, **quiet, **(environment or {})},
+            # A group of its own, so that it can be killed with all its children.
+            start_new_session=True,
         ) as running:
             try:
                 yield running

@@ -6,18 +6,23 @@ import json
 import os
 import signal
 import socketserver
+import sys
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from socket import AF_UNIX, socket
 from typing import Any
 
-from . import namespaces
+from . import binaries, namespaces
 from .binaries import BinaryError
 from .control_plane import ControlPlane, LabError
+from .traffic import Client, client
+
+ROLL_SERVER = Path(__file__).parent / "tasks" / "roll_server.yml"
 
 
 class ControlError(Exception):
@@ -63,10 +68,12 @@ def listening(plane: ControlPlane, name: str) -> Iterator[None]:
     # One that was killed leaves its socket behind.
     path.unlink(missing_ok=True)
 
+    usage = _Usage(plane)
+
     class Handler(socketserver.StreamRequestHandler):
         def handle(self) -> None:
             try:
-                answer = _fulfil(plane, json.loads(self.rfile.readline()))
+                answer = _fulfil(plane, name, usage, json.loads(self.rfile.readline()))
             except (LabError, BinaryError) as error:
                 answer = {"error": str(error)}
             self.wfile.write(json.dumps(answer).encode() + b"\n")
@@ -78,6 +85,7 @@ def listening(plane: ControlPlane, name: str) -> Iterator[None]:
         try:
             yield
         finally:
+            usage.end()
             server.shutdown()
             path.unlink(missing_ok=True)
 
@@ -94,9 +102,62 @@ def describe(plane: ControlPlane) -> str:
     return "\n".join(lines)
 
 
-def _fulfil(plane: ControlPlane, wish: dict[str, Any]) -> dict[str, Any]:
+class _Usage:
+    """A client that uses the control plane between two wishes."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self._plane, self._stack = plane, ExitStack()
+        self._client: Client | None = None
+
+    def begin(self) -> dict[str, Any]:
+        self._client = self._stack.enter_context(client(self._plane))
+        return {}
+
+    def end(self) -> dict[str, Any]:
+        self._stack.close()
+        return self._client.tell() if self._client else {}
+
+
+def inventory(plane: ControlPlane, name: str) -> dict[str, Any]:
+    """An inventory whose hosts are the servers, for playbooks that roll them."""
+    hosts = {
+        server.name: {
+            "lockstep_server": server.url,
+            # All of them run on one machine: the address tells whose process it is.
+            "plan_alive_command": "pgrep -f -- "
+            f"'--bind-address={server.address} --secure-port={server.port} '",
+        }
+        for server in plane.servers.values()
+    }
+    etcd = plane.etcd
+    variables = {
+        "ansible_connection": "local",
+        "ansible_python_interpreter": sys.executable,
+        "lab_command": f"{sys.executable} -m lab",
+        "lab_name": name,
+        "upgrade_driver": "tasks",
+        "upgrade_control_plane_tasks": str(ROLL_SERVER),
+        "upgrade_etcd_endpoints": [etcd.url],
+        "upgrade_etcd_ca_cert": str(etcd.ca),
+        "upgrade_etcd_client_cert": str(etcd.certificate),
+        "upgrade_etcd_client_key": str(etcd.key),
+        "snapshot_path": str(plane.directory / "etcd.db"),
+        "snapshot_etcd": str(binaries.find(binaries.etcd())),
+        "snapshot_etcdutl": str(binaries.find(binaries.etcd("etcdutl"))),
+    }
+    return {"kube_control_plane": {"hosts": hosts}, "all": {"vars": variables}}
+
+
+def _fulfil(plane: ControlPlane, name: str, usage: _Usage, wish: dict[str, Any]) -> dict[str, Any]:
+    if wish["do"] == "client":
+        return usage.begin() if wish["what"] == "begin" else usage.end()
     if wish["do"] == "kubeconfig":
         return {"path": str(plane.kubeconfig())}
+    if wish["do"] == "stored":
+        versions = plane.etcd.stored_versions(f"/registry/{wish['directory']}/").values()
+        return dict(Counter(versions))
+    if wish["do"] == "inventory":
+        return inventory(plane, name)
     if wish["do"] == "down":
         # After the answer, so that whoever asked gets one.
         threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM)).start()

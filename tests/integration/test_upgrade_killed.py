@@ -1,0 +1,92 @@
+"""A run that is killed anywhere: the same command again ends in the same state."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+from truth.target import read_copy
+
+from lab import gate
+from lab.control_plane import PrivateNetwork, ServerSpec, control_plane
+from lab.recorder import Recorder
+from lab.upgrade import Cluster, contents, outdated, populate, rollable, said
+
+OLD, NEW = "1.36.3", "1.37.0"
+OBJECTS = 90
+# The task during which it is killed, and how many of that name come before it.
+POINTS = [
+    ("Plan | Hold the lock", 0),
+    ("Preflight | Judge the step", 0),
+    ("Migrator | Install the definitions", 0),
+    ("Record what every server stores", 0),
+    ("Snapshot | ", 0),
+    ("Restart it as the new release", 0),
+    ("Control plane | Wait until this very server is through", 0),
+    ("Restart it as the new release", 1),
+    ("Control plane | Record what every server stores now", 1),
+    ("Converge | Wait", 0),
+    ("Migrate | Rewrite", 0),
+    ("Verify | Count what is stored in etcd", 0),
+]
+
+
+@pytest.fixture
+def cluster(network: PrivateNetwork) -> Iterator[Cluster]:
+    """Two servers of the old release, with a few objects."""
+    spec = ServerSpec(release=OLD)
+    with control_plane(spec, spec, network=network) as plane, rollable(plane) as cluster:
+        populate(plane, None, OBJECTS)
+        yield cluster
+
+
+@pytest.mark.parametrize(("task", "before"), POINTS)
+def test_a_run_that_was_killed_goes_on_to_the_same_end(
+    cluster: Cluster, network: PrivateNetwork, task: str, before: int
+) -> None:
+    plane, made = cluster.plane, contents(cluster.plane)
+
+    # given a run that is killed in the middle of a task, with all that it started
+    kill_at(cluster, task, before)
+    if task.startswith("Restart"):
+        # The lab ends what was begun; a host that is cut off does not.
+        plane.servers["cp-2" if before else "cp-1"].kill()
+
+    # then what the gate calls safe to go back to can be read by the old release
+    verdict = gate.judge(
+        Recorder(plane), OLD, rolling=True, from_release=NEW, **gate.audited(Recorder(plane))
+    )
+    if verdict.get("safe") == "true":
+        assert read_copy(plane.etcd, OLD, network=network).unreadable == {}
+
+    # when the same command is run again
+    done = cluster.upgrade(NEW)
+
+    # then it ends as if nothing had happened
+    assert done.returncode == 0, said(done)
+    assert set(cluster.releases().values()) == {f"v{NEW}"}
+    assert outdated(plane) == {}
+    assert contents(plane) == made
+    for name, state in Recorder(plane).states().items():
+        status = state["status"]
+        current = [status["currentStorageVersionHash"]]
+        assert status["persistedStorageVersionHashes"] == current, name
+
+
+def kill_at(cluster: Cluster, task: str, before: int) -> None:
+    """Run the upgrade until a task begins, and kill it with all its children."""
+    with cluster.upgrading(NEW) as running:
+        assert running.stdout is not None
+        printed = []
+        for line in running.stdout:
+            printed.append(line)
+            if line.startswith("TASK [") and task in line:
+                if before == 0:
+                    break
+                before -= 1
+        else:
+            raise AssertionError(f"it never came to {task}:\n{''.join(printed)}")
+        os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
