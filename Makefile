@@ -63,7 +63,7 @@ unit: dev # Run the unit tests
 .PHONY: integration
 integration: dev packages # Run the tests against real control planes
 	@$(LAB) build
-	@$(INSIDE) python -m pytest --numprocesses=3 --dist=loadfile tests/integration
+	@$(INSIDE) python -m pytest --numprocesses=2 --dist=loadfile tests/integration
 
 .PHONY: molecule
 molecule: dev packages # Run the molecule scenarios against real control planes

@@ -13,8 +13,9 @@ from lab.fixtures import network, pytest_runtest_makereport, start
 from lab.processes import Process
 from lab.recorder import Recorder
 
-# Each of its twelve points takes minutes.
-collect_ignore = [] if os.environ.get("LOCKSTEP_LONG") else ["test_upgrade_killed.py"]
+# They take many minutes.
+_LONG = ["test_kubeadm_driver.py", "test_upgrade_killed.py"]
+collect_ignore = [] if os.environ.get("LOCKSTEP_LONG") else _LONG
 
 __all__ = ["network", "pytest_runtest_makereport", "start"]
 

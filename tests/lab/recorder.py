@@ -181,7 +181,7 @@ class Recorder:
         eventually(lambda: "Failed" in conditions(self.migrations()["is-anybody-there"]), within=60)
         self.api.delete(f"{MIGRATIONS}/is-anybody-there")
 
-    def wait_migrated(self, *resources: str, within: float = 90) -> None:
+    def wait_migrated(self, *resources: str, within: float = 180) -> None:
         """Wait until somebody has run every migration of these resources."""
         for resource in resources:
             eventually(lambda one=resource: self._all_succeeded(one), within=within)
