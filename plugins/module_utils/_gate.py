@@ -171,6 +171,7 @@ def _observe(module: AnsibleModule) -> Facts:
         look=seen,
         states={one.resource: one.after for one in recorded if one.after is not None},
         migrations=known.migrations,
+        unlisted_migrations=known.unlisted,
         crds=crds,
         window=timedelta(seconds=params["stale_after"]),
         formula_holds=check_formula(seen.sight).holds,

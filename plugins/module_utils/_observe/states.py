@@ -61,6 +61,8 @@ class RecordedStates:
     evidence_in_status: bool
     # Who upgrades the cluster at this moment; empty if nobody does.
     upgrading: str = ""
+    # Migration APIs whose list the server could not give, by their group, with its words.
+    unlisted: Mapping[str, str] = field(default_factory=dict)
     # Who else writes states, and when they did last.
     others: Mapping[str, datetime] = field(default_factory=dict)
 
@@ -76,7 +78,7 @@ class RecordedStates:
 def observe_states(server: ApiServer, *, needed: bool = True) -> RecordedStates:
     """Read all states and migrations; a cluster without StorageState is told how to get it.
 
-    Unless they are needed, there are none then.
+    Unless they are needed, there are none then; nor is a list that fails an error.
     """
     try:
         evidence_in_status, installed = _has_room_for_evidence(server), True
@@ -84,7 +86,8 @@ def observe_states(server: ApiServer, *, needed: bool = True) -> RecordedStates:
         if needed:
             raise
         evidence_in_status = installed = False
-    migrations, paths = _observe_migrations(server)
+    unlisted: dict[str, str] = {}
+    migrations, paths = _observe_migrations(server, None if needed else unlisted)
     lock = observe_lock(server, UPGRADE)
     upgrading = lock.sight.owner if lock.sight and lock.sight.held(lock.now) else ""
     kept = (server.get(STATES).json().get("items") or []) if installed else []
@@ -95,6 +98,7 @@ def observe_states(server: ApiServer, *, needed: bool = True) -> RecordedStates:
         migration_paths=paths,
         evidence_in_status=evidence_in_status,
         upgrading=upgrading,
+        unlisted=unlisted,
         others=_other_writers(kept),
     )
 
@@ -107,12 +111,12 @@ def observe_migrations_of(server: ApiServer, resource: str) -> tuple[MigrationSi
 
 
 def _observe_migrations(
-    server: ApiServer,
+    server: ApiServer, unlisted: dict[str, str] | None = None
 ) -> tuple[tuple[MigrationSight, ...], dict[str, str]]:
     """All migrations, and the paths of their APIs by group."""
     paths: dict[str, str] = {}
     found: list[MigrationSight | None] = []
-    for group, path, items in _list_migrations(server):
+    for group, path, items in _list_migrations(server, unlisted):
         paths[group] = path
         found += [read_migration({"apiVersion": f"{group}/", **item}) for item in items]
     return tuple(one for one in found if one is not None), paths
@@ -171,10 +175,14 @@ def _has_room_for_evidence(server: ApiServer) -> bool:
     return open_ended or "evidence" in (status.get("properties") or {})
 
 
-def _list_migrations(server: ApiServer) -> Iterator[tuple[str, str, list[Mapping[str, Any]]]]:
+def _list_migrations(
+    server: ApiServer, unlisted: dict[str, str] | None
+) -> Iterator[tuple[str, str, list[Mapping[str, Any]]]]:
     """Where migrations lie and which there are, in each group: all its versions show the same.
 
     The list of groups is one for all servers: this one may not have what another release brought.
+    A list that fails, as one does that holds something undecodable, goes to `unlisted` if that is
+    given.
     """
     for group in server.get("/apis").json().get("groups") or []:
         if group["name"] not in (OUT_OF_TREE, IN_TREE):
@@ -184,6 +192,9 @@ def _list_migrations(server: ApiServer) -> Iterator[tuple[str, str, list[Mapping
             try:
                 items = server.get(path).json().get("items") or []
             except ServerFault as fault:
+                if fault.status == 500 and unlisted is not None:
+                    unlisted[group["name"]] = fault.fault
+                    break
                 if fault.status != 404:
                     raise
             else:

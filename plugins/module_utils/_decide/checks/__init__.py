@@ -72,6 +72,9 @@ CHECKS: Mapping[str, Check] = {
         migrations.check_migrations,
         also=frozenset({"migration-failed"}),
     ),
+    "migrations-unlisted": Check(
+        "All migrations could be seen", migrations.check_migrations_listed
+    ),
     "alpha-migrations": Check(
         "No migrations in the alpha API are left", migrations.check_alpha_migrations
     ),

@@ -153,6 +153,8 @@ class Facts:
     encryption_configs: Mapping[str, str] | None = None
     # Who writes StorageStates besides us, and when they did last.
     foreign_trigger: str = ""
+    # Migration APIs whose list the server could not give, by their group, with its words.
+    unlisted_migrations: Mapping[str, str] = field(default_factory=dict)
 
     def objects(self, resource: str) -> int | None:
         """How many objects there are, as far as somebody counted."""

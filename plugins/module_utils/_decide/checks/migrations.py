@@ -38,6 +38,20 @@ def check_migrations(facts: Facts) -> Iterable[Finding]:
         )
 
 
+def check_migrations_listed(facts: Facts) -> Iterable[Finding]:
+    """Whether all migrations could be seen."""
+    for group, fault in facts.unlisted_migrations.items():
+        yield Finding(
+            "migrations-unlisted",
+            "acknowledgeable",
+            f"the migrations of {group} can't be listed: {fault}",
+            "See which of them can't be read, by an audit of etcd, and delete it there",
+            "operator",
+            resource=f"storageversionmigrations.{group}",
+            unknown=True,
+        )
+
+
 def check_alpha_migrations(facts: Facts) -> Iterable[Finding]:
     """Whether migrations in the alpha API are left, which 1.35 can't read."""
     name = f"storageversionmigrations.{IN_TREE}"

@@ -271,6 +271,12 @@ def test_a_failed_migration_is_told_with_its_reason():
     assert "denied" in one.seen
 
 
+def test_migrations_that_cannot_be_listed_leave_it_unknown():
+    (one,) = found(facts("apps/v1", unlisted_migrations={IN_TREE: "500"}), "migrations-unlisted")
+    assert (one.severity, one.unknown) == ("acknowledgeable", True)
+    assert one.resource == f"storageversionmigrations.{IN_TREE}"
+
+
 def test_migrations_of_the_alpha_api_block_the_way_to_1_35():
     seen = facts("apps/v1", migrations=(MigrationSight("m", IN_TREE, THINGS, phase="succeeded"),))
     step = replace(seen.step, from_release="v1.34.4", to_release="v1.35.4")
