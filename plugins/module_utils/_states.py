@@ -26,6 +26,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.agreem
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.audited import read_audit
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.hashes import hash_of
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.known import read_known
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.migrations import (
     NEVER_MIGRATED,
 )
@@ -78,7 +79,7 @@ def change_states(module: AnsibleModule) -> Result:
         return _delete(module)
     # Before the look: what has finished by then has finished under the servers that are looked at.
     known = _known(module)
-    seen = look(module, access)
+    seen = look(module, access, known=read_known(params["audited_after"]))
     resources = recordable(seen, params["resources"])
     if params["state"] == "reset":
         done = _record(module, access, seen, known, resources, _resetting(seen))

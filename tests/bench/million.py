@@ -6,6 +6,7 @@ import json
 import os
 import uuid
 from collections.abc import Iterable
+from statistics import mean
 
 from lab.control_plane import ServerSpec
 from lab.gate import audited
@@ -18,7 +19,8 @@ from .stored import near_plane, put_objects
 
 OBJECTS = int(os.environ.get("LOCKSTEP_BENCH_MILLION", "1000000"))
 FEW = min(10_000, OBJECTS)
-FEW_ROUNDS = 3
+# Many: a single one is over before the server has to collect garbage or to compact etcd once.
+FEW_ROUNDS = 12
 # Two versions of every object do not fit into what etcd allows by itself.
 ETCD_BYTES = 8 * 1024**3
 # They take half an hour: not for every run.
@@ -42,7 +44,7 @@ def million() -> Iterable[Figure]:
         run = run_migration(recorder, RESOURCE)
         seconds = _seconds(run, OBJECTS)
         few = [_migrate_few(recorder) for _round in range(FEW_ROUNDS)]
-    each, few_each = seconds / OBJECTS, min(few) / FEW
+    each, few_each = seconds / OBJECTS, mean(few) / FEW
     yield Figure(
         "million_peak_mb",
         run.peak_mb,
@@ -59,7 +61,7 @@ def million() -> Iterable[Figure]:
         "lower",
         f"{each * 1000:.2f} ms an object over {OBJECTS} leases in an old version ({seconds:.0f} s),"
         f" {few_each * 1000:.2f} ms over {FEW} of them that an audit named, on the same server"
-        f" afterwards (best of {FEW_ROUNDS} runs)",
+        f" afterwards (mean of {FEW_ROUNDS} runs, the best {min(few) / FEW * 1000:.2f} ms)",
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -12,10 +11,6 @@ from lab.control_plane import ControlPlane, PrivateNetwork, ServerSpec, control_
 from lab.fixtures import network, pytest_runtest_makereport, start
 from lab.processes import Process
 from lab.recorder import Recorder
-
-# They take many minutes.
-_LONG = ["test_kubeadm_driver.py", "test_upgrade_killed.py"]
-collect_ignore = [] if os.environ.get("LOCKSTEP_LONG") else _LONG
 
 __all__ = ["network", "pytest_runtest_makereport", "start"]
 

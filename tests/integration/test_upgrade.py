@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +23,25 @@ POLICIES = "mutatingadmissionpolicies.admissionregistration.k8s.io"
 BINDINGS = "mutatingadmissionpolicybindings.admissionregistration.k8s.io"
 
 
+PHASES = ["preflight", "pre_migrate", "snapshot", "control_plane", "nodes", "converge"]
+PHASES += ["post_migrate", "verify"]
+
+
+def hooks(directory: Path) -> dict[str, str]:
+    """A file of tasks for every hook, which notes that it was called, and where."""
+    found = {}
+    for what in [*PHASES, "server", "node"]:
+        for name in (f"before_{what}", f"after_{what}"):
+            note = f"echo {name} $0 >> {directory / 'hooks'}"
+            task = {
+                "ansible.builtin.command": {"argv": ["sh", "-c", note, "{{ inventory_hostname }}"]}
+            }
+            path = directory / f"{name}.json"
+            path.write_text(json.dumps([task]))
+            found[f"lockstep_hooks_{name}"] = str(path)
+    return found
+
+
 @dataclass
 class Story:
     """An upgrade, and what was before it."""
@@ -29,6 +50,7 @@ class Story:
     before: dict[str, Any]
     done: subprocess.CompletedProcess[str]
     client: Client
+    hooks: list[str]
 
     @property
     def plane(self) -> ControlPlane:
@@ -45,11 +67,13 @@ def story(network: PrivateNetwork) -> Iterator[Story]:
         rollable(plane) as cluster,
     ):
         populate(plane, webhooks, OBJECTS)
+        cluster.add_node("worker-1", f"v{OLD}")
         before = contents(plane)
         assert len(before) == OBJECTS
         with client(plane) as someone:
-            done = cluster.upgrade(NEW)
-        yield Story(cluster, before, done, someone)
+            done = cluster.upgrade(NEW, **hooks(plane.directory))
+        called = (plane.directory / "hooks").read_text().splitlines()
+        yield Story(cluster, before, done, someone, called)
 
 
 def test_the_upgrade_ends_with_all_servers_on_the_new_release(story: Story) -> None:
@@ -92,6 +116,25 @@ def test_each_server_was_gated_and_the_differences_told(story: Story) -> None:
 
 def test_the_snapshot_was_verified(story: Story) -> None:
     assert "restored into an etcd of its own" in story.done.stdout
+
+
+def test_the_node_follows_and_is_schedulable_again(story: Story) -> None:
+    node = story.plane.api.get("/api/v1/nodes/worker-1")
+    assert node["status"]["nodeInfo"]["kubeletVersion"] == f"v{NEW}"
+    assert not node["spec"].get("unschedulable")
+
+
+def test_your_own_tasks_run_before_and_after_every_phase_server_and_node(story: Story) -> None:
+    expected = []
+    for phase in PHASES:
+        expected.append(f"before_{phase} localhost")
+        if phase == "control_plane":
+            for host in ("cp-1", "cp-2", "cp-3"):
+                expected += [f"before_server {host}", f"after_server {host}"]
+        if phase == "nodes":
+            expected += ["before_node worker-1", "after_node worker-1"]
+        expected.append(f"after_{phase} localhost")
+    assert story.hooks == expected
 
 
 def test_a_second_run_changes_nothing(story: Story) -> None:

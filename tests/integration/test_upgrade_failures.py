@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
+from lab.api import ApiError
 from lab.control_plane import PrivateNetwork, ServerSpec, control_plane
 from lab.objects import CRDS, crd
-from lab.upgrade import GROUP, Cluster, contents, outdated, populate, rollable, said
+from lab.upgrade import GROUP, Cluster, contents, outdated, populate, reach, rollable, said
 from lab.webhooks import VALIDATING_WEBHOOKS, Webhooks, denying_configuration
 
 OLD, NEW = "1.36.3", "1.37.0"
@@ -20,6 +22,7 @@ OBJECTS = 90
 LONG = bool(os.environ.get("LOCKSTEP_LONG"))
 # A wait that ends soon, where it is known to be in vain.
 SOON = {"control_plane_wait_timeout": 15}
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 
 
 @pytest.fixture
@@ -29,6 +32,14 @@ def cluster(network: PrivateNetwork) -> Iterator[Cluster]:
     with control_plane(spec, spec, network=network) as plane, rollable(plane) as cluster:
         populate(plane, None, OBJECTS)
         yield cluster
+
+
+def lock_holder(cluster: Cluster) -> str:
+    """Who keeps other runs out, from whichever host they are started."""
+    for lease in cluster.plane.api.get(LEASES)["items"]:
+        if lease["metadata"]["name"] == "lockstep-upgrade":
+            return str(lease["spec"].get("holderIdentity", ""))
+    return ""
 
 
 def finish(cluster: Cluster, before: object) -> None:
@@ -59,6 +70,7 @@ def test_a_server_that_does_not_start_stops_the_roll_and_the_rerun_begins_with_i
     assert "run the same command again. It begins with that server" in done.stdout
     assert f"lockstep.kubernetes.rollback -e kubernetes_version={OLD}" in done.stdout
     assert plane.servers["cp-2"].api.get("/version")["gitVersion"] == f"v{OLD}"
+    assert lock_holder(cluster) == ""
 
     # and once it is mended, the same command goes on
     first.spec = sound
@@ -81,6 +93,35 @@ def test_a_server_with_a_wrong_certificate_stops_the_roll(cluster: Cluster) -> N
     if LONG:
         first.stop()
         first.spec = sound
+        finish(cluster, before)
+
+
+def test_a_server_that_is_frozen_stops_the_roll_and_every_later_run_until_it_goes_on(
+    cluster: Cluster,
+) -> None:
+    # given a server that freezes right after its upgrade
+    plane, before = cluster.plane, contents(cluster.plane)
+    first, second = plane.servers.values()
+    by_second = {"K8S_AUTH_KUBECONFIG": str(plane.kubeconfig(server=second.url))}
+    with cluster.upgrading(NEW, environment=by_second, **SOON) as running:
+        reach(running, "Control plane | Wait until this very server is through")
+        first.freeze()
+        printed, _errors = running.communicate()
+
+    # then the other one is untouched
+    assert running.returncode != 0
+    assert "Stopped at cp-1" in printed
+    assert second.api.get("/version")["gitVersion"] == f"v{OLD}"
+
+    # and the next run does not take its silence for its end
+    done = cluster.upgrade(NEW, environment=by_second)
+    assert done.returncode != 0
+    assert "it may be frozen" in " ".join(done.stdout.split())
+    assert second.api.get("/version")["gitVersion"] == f"v{OLD}"
+
+    # until it goes on
+    first.thaw()
+    if LONG:
         finish(cluster, before)
 
 
@@ -113,16 +154,18 @@ def test_an_admission_webhook_that_denies_is_named_before_anything_is_touched(
         assert "nothing was touched" in " ".join(done.stdout.split())
         assert [server.process for server in plane.servers.values()] == processes
         assert contents(plane) == before
+        assert lock_holder(cluster) == ""
 
 
 def test_an_etcd_that_is_near_its_quota_is_told_before_anything_is_touched(
     network: PrivateNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ETCD_QUOTA_BACKEND_BYTES", str(14 * 1024**2))
+    # 27 MB of objects fit, and what servers write besides; the same once more does not.
+    monkeypatch.setenv("ETCD_QUOTA_BACKEND_BYTES", str(48 * 1024**2))
     spec = ServerSpec(release=OLD)
     with control_plane(spec, network=network) as plane, rollable(plane) as cluster:
         plane.create_crds(crd("plains", GROUP, storage="v1"))
-        for number in range(8):
+        for number in range(30):
             plane.etcd.put(f"/registry/{GROUP}/plains/big-{number}", _big(number))
         store_in_another_version(cluster)
         process = plane.servers["cp-1"].process
@@ -189,6 +232,7 @@ def test_wrong_values_stop_before_anything_is_touched(
     assert "Traceback" not in said(done)
     assert {name: server.process for name, server in plane.servers.items()} == processes
     assert not plane.api.answers("/apis/migration.k8s.io/v1alpha1/storagestates")
+    assert lock_holder(untouched) == ""
 
 
 def test_a_host_that_can_not_be_reached_stops_before_anything_is_touched(
@@ -222,10 +266,33 @@ def test_check_mode_prints_the_plan_and_touches_nothing(untouched: Cluster) -> N
     assert dict(plane.etcd.items("/registry/apiextensions")) == revision_of
 
 
+def test_no_server_is_rolled_that_the_same_run_has_not_judged(untouched: Cluster) -> None:
+    done = untouched.upgrade(NEW, "--skip-tags", "preflight,pre-migrate")
+
+    assert done.returncode != 0
+    assert "This run has not judged" in " ".join(done.stdout.split())
+    assert set(untouched.releases().values()) == {f"v{OLD}"}
+
+
+def test_no_node_is_rolled_before_the_servers(untouched: Cluster) -> None:
+    inventory = untouched.inventory.read_text()
+    untouched.add_node("worker-1", f"v{OLD}")
+    try:
+        done = untouched.upgrade(NEW, playbook="upgrade_nodes")
+    finally:
+        untouched.inventory.write_text(inventory)
+        untouched.plane.api.delete("/api/v1/nodes/worker-1")
+
+    assert done.returncode != 0
+    assert "a kubelet must not be newer than its API server" in " ".join(done.stdout.split())
+
+
 def test_another_run_is_kept_out(untouched: Cluster) -> None:
-    leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+    # A run that gave its lock back leaves the Lease.
+    with suppress(ApiError):
+        untouched.plane.api.delete(f"{LEASES}/lockstep-upgrade")
     untouched.plane.api.create(
-        leases,
+        LEASES,
         {
             "metadata": {
                 "name": "lockstep-upgrade",
@@ -241,7 +308,7 @@ def test_another_run_is_kept_out(untouched: Cluster) -> None:
     try:
         done = untouched.upgrade(NEW, "--check")
     finally:
-        untouched.plane.api.delete(f"{leases}/lockstep-upgrade")
+        untouched.plane.api.delete(f"{LEASES}/lockstep-upgrade")
 
     assert done.returncode != 0
     assert "The lock upgrade is held by bob" in done.stdout

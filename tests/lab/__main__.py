@@ -85,6 +85,12 @@ def _parser() -> argparse.ArgumentParser:
     stored.add_argument("--name", default="lab")
     stored.set_defaults(do=_stored)
 
+    node = verbs.add_parser("node", help="report a node as its kubelet does")
+    node.add_argument("node")
+    node.add_argument("--release", required=True, help="what the kubelet runs, such as v1.37.0")
+    node.add_argument("--name", default="lab")
+    node.set_defaults(do=_node)
+
     restart = verbs.add_parser(
         "restart", help="restart a server in place, perhaps as another release"
     )
@@ -177,6 +183,11 @@ def _client(arguments: argparse.Namespace) -> None:
 def _stored(arguments: argparse.Namespace) -> None:
     wish = {"do": "stored", "directory": arguments.directory}
     print(json.dumps(control.ask(arguments.name, wish), indent=1))
+
+
+def _node(arguments: argparse.Namespace) -> None:
+    wish = {"do": "node", "node": arguments.node, "release": arguments.release}
+    control.ask(arguments.name, wish)
 
 
 def _down(arguments: argparse.Namespace) -> None:

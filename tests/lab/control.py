@@ -20,9 +20,11 @@ from typing import Any
 from . import binaries, namespaces
 from .binaries import BinaryError
 from .control_plane import ControlPlane, LabError
+from .objects import report_node
 from .traffic import Client, client
 
 ROLL_SERVER = Path(__file__).parent / "tasks" / "roll_server.yml"
+ROLL_NODE = ROLL_SERVER.with_name("roll_node.yml")
 
 
 class ControlError(Exception):
@@ -137,6 +139,7 @@ def inventory(plane: ControlPlane, name: str) -> dict[str, Any]:
         "lab_name": name,
         "upgrade_driver": "tasks",
         "upgrade_control_plane_tasks": str(ROLL_SERVER),
+        "upgrade_node_tasks": str(ROLL_NODE),
         "upgrade_etcd_endpoints": [etcd.url],
         "upgrade_etcd_ca_cert": str(etcd.ca),
         "upgrade_etcd_client_cert": str(etcd.certificate),
@@ -162,6 +165,8 @@ def _fulfil(plane: ControlPlane, name: str, usage: _Usage, wish: dict[str, Any])
         # After the answer, so that whoever asked gets one.
         threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM)).start()
         return {}
+    if wish["do"] == "node":
+        report_node(plane.api, wish["node"], wish["release"])
     if wish["do"] == "restart":
         server = plane.servers.get(wish["server"])
         if not server:

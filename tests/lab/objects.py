@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .api import Api, ApiError
+
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -37,3 +39,15 @@ def crd(
             ],
         },
     }
+
+
+def report_node(api: Api, name: str, release: str) -> None:
+    """What a kubelet does: have a Node that is ready and tells what it runs."""
+    try:
+        api.create("/api/v1/nodes", {"metadata": {"name": name}})
+    except ApiError as error:
+        if error.status != 409:
+            raise
+    ready = {"type": "Ready", "status": "True", "reason": "Lab", "message": ""}
+    status = {"nodeInfo": {"kubeletVersion": release}, "conditions": [ready]}
+    api.patch(f"/api/v1/nodes/{name}/status", {"status": status})

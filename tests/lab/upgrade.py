@@ -12,7 +12,7 @@ from typing import Any
 from . import control
 from .ansible import run_playbook, running_playbook
 from .control_plane import ControlPlane
-from .objects import CRDS, crd
+from .objects import CRDS, crd, report_node
 from .waiting import eventually
 from .webhooks import Webhooks, converted_crd
 
@@ -58,6 +58,13 @@ class Cluster:
             "variables": {**_QUICK, "kubernetes_version": to, **variables},
             "environment": {"K8S_AUTH_KUBECONFIG": str(self.plane.kubeconfig()), **environment},
         }
+
+    def add_node(self, name: str, release: str) -> None:
+        """Have a node in the cluster and in the inventory."""
+        report_node(self.plane.api, name, release)
+        inventory = json.loads(self.inventory.read_text())
+        inventory["kube_node"] = {"hosts": {name: {}}}
+        self.inventory.write_text(json.dumps(inventory))
 
     def releases(self) -> dict[str, str]:
         """What every server says that it runs."""
@@ -170,3 +177,16 @@ def outdated(plane: ControlPlane) -> dict[str, str]:
 def said(done: subprocess.CompletedProcess[str]) -> str:
     """All that a run printed."""
     return done.stdout + done.stderr
+
+
+def reach(running: subprocess.Popen[str], task: str, before: int = 0) -> None:
+    """Follow a run until a task begins; so many of the same name come before it."""
+    assert running.stdout is not None
+    printed = []
+    for line in running.stdout:
+        printed.append(line)
+        if line.startswith("TASK [") and task in line:
+            if before == 0:
+                return
+            before -= 1
+    raise AssertionError(f"it never came to {task}:\n{''.join(printed)}")
