@@ -63,12 +63,12 @@ unit: dev # Run the unit tests
 .PHONY: integration
 integration: dev packages # Run the tests against real control planes
 	@$(LAB) build
-	@$(INSIDE) python -m pytest --numprocesses=2 --dist=loadfile tests/integration
+	@$(INSIDE) python -m pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder --durations=15 tests/integration
 
 .PHONY: molecule
 molecule: dev packages # Run the molecule scenarios against real control planes
 	@$(LAB) build
-	@for scenario in default; do (cd extensions && $(INSIDE) molecule test -s $$scenario); done
+	@for scenario in default rolling_upgrade coordinated; do (cd extensions && $(INSIDE) molecule test -s $$scenario); done
 
 .PHONY: truth
 truth: dev packages # Hold the gate's verdicts against real servers (STORES=100; SEED=17 is one store)

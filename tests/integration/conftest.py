@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -13,6 +14,15 @@ from lab.processes import Process
 from lab.recorder import Recorder
 
 __all__ = ["network", "pytest_runtest_makereport", "start"]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave long tests to the long run, and begin with those that take minutes."""
+    if not os.environ.get("LOCKSTEP_LONG"):
+        long = [item for item in items if item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]
+    items.sort(key=lambda item: not item.path.name.startswith(("test_upgrade", "test_kubeadm")))
 
 
 @pytest.fixture(scope="session")

@@ -383,6 +383,7 @@ class TestServer:
         assert succeeded(roll_server(host, first=True)) == 0
         assert host.commands == [applied, *KUBELET]
 
+    @pytest.mark.long
     def test_another_one_is_upgraded_as_a_node(self, fetched: Host) -> None:
         fetched.share(NEW)
 
@@ -403,6 +404,7 @@ class TestServer:
             *KUBELET[1:],
         ]
 
+    @pytest.mark.long
     def test_it_goes_on_where_a_killed_run_stopped(self, fetched: Host) -> None:
         # Given a run that ended before the first server had shared the release.
         succeeded(roll_server(fetched, kubelet=False))
@@ -442,6 +444,7 @@ class TestServer:
         assert fetched.commands[1:] == [f"{KUBELET[0]} --patches {own}", *KUBELET[1:]]
         assert fetched.kubelet == NEW
 
+    @pytest.mark.long
     def test_a_manifest_gets_the_flag_and_nothing_else(self, host: Host) -> None:
         host.install(NEW)
         host.share(NEW)
@@ -484,6 +487,7 @@ class TestServer:
         assert fetched.kubelet == OLD
         assert not fetched.cordoned
 
+    @pytest.mark.long
     def test_a_host_without_manifests_is_refused(self, host: Host) -> None:
         host.manifest("kube-scheduler").unlink()
 
@@ -492,6 +496,7 @@ class TestServer:
         assert "has no server that kubeadm has made: not all manifests are in" in words
         assert host.commands == []
 
+    @pytest.mark.long
     def test_an_emulation_that_kubeadm_keeps_for_all_is_refused(self, host: Host) -> None:
         extra = "apiServer:\n  extraArgs:\n  - name: emulated-version\n    value: '1.35'\n"
         host.share(OLD, extra)
@@ -509,6 +514,7 @@ class TestPrograms:
         assert "did not match" in words
         self.assert_untouched(host)
 
+    @pytest.mark.long
     def test_a_checksum_of_ones_own_comes_first(self, host: Host) -> None:
         checksums = {"kubeadm": f"sha256:{'0' * 64}"}
 
@@ -517,6 +523,7 @@ class TestPrograms:
         assert "did not match" in words
         self.assert_untouched(host)
 
+    @pytest.mark.long
     def test_programs_of_another_release_are_refused_before_they_are_in_place(
         self, host: Host
     ) -> None:
@@ -525,6 +532,7 @@ class TestPrograms:
         assert f"was to get {NEW}, but its kubeadm tells {OLD}" in words
         self.assert_untouched(host)
 
+    @pytest.mark.long
     def test_a_package_manager_that_is_not_known_is_named(self, host: Host) -> None:
         words = failed(roll_server(host, binary_url="", package_manager="pacman"))
 
@@ -557,6 +565,7 @@ class TestNode:
         assert succeeded(roll(host, "nodes")) == 0
         assert host.pods() == ["web"]
 
+    @pytest.mark.long
     def test_check_mode_says_what_would_be_done(self, host: Host) -> None:
         host.add_pod("web")
 
@@ -585,6 +594,7 @@ class TestNode:
         assert MARK not in fetched.read_node()["metadata"].get("annotations", {})
         assert fetched.commands == []
 
+    @pytest.mark.long
     def test_a_disruption_budget_that_gives_way_is_waited_for(self, fetched: Host) -> None:
         fetched.add_pod("web")
         fetched.forbid("web")
@@ -601,6 +611,7 @@ class TestNode:
         assert fetched.pods() == []
         assert fetched.kubelet == NEW
 
+    @pytest.mark.long
     def test_a_pod_that_does_not_end_is_named(self, fetched: Host) -> None:
         # Given a pod that takes its time, and no kubelet that would end it.
         fetched.add_pod("slow", terminationGracePeriodSeconds=600)
@@ -611,6 +622,7 @@ class TestNode:
         assert not fetched.cordoned
         assert fetched.commands == []
 
+    @pytest.mark.long
     def test_a_pod_with_data_is_not_evicted_unless_one_says_so(self, fetched: Host) -> None:
         fetched.add_pod("cache", volumes=[{"name": "data", "emptyDir": {}}])
 
@@ -619,6 +631,7 @@ class TestNode:
         assert f"cannot delete Pods with local storage: {fetched.node}/cache" in words
         assert not fetched.cordoned
 
+    @pytest.mark.long
     def test_without_a_drain_pods_stay_and_without_kubectl_none_is_installed(
         self, host: Host
     ) -> None:
@@ -632,6 +645,7 @@ class TestNode:
         assert not host.cordoned
         assert not (host.directory / "programs" / "kubectl").exists()
 
+    @pytest.mark.long
     def test_a_node_that_somebody_has_cordoned_stays_cordoned(self, fetched: Host) -> None:
         fetched.plane.api.patch(f"/api/v1/nodes/{fetched.node}", {"spec": {"unschedulable": True}})
 
@@ -640,6 +654,7 @@ class TestNode:
         assert fetched.kubelet == NEW
         assert fetched.cordoned
 
+    @pytest.mark.long
     def test_a_node_that_a_killed_run_has_cordoned_is_uncordoned(self, host: Host) -> None:
         host.install(NEW)
         left = {"metadata": {"annotations": {MARK: NEW}}, "spec": {"unschedulable": True}}
@@ -667,6 +682,7 @@ class TestNode:
         assert fetched.kubelet == NEW
         assert not fetched.cordoned
 
+    @pytest.mark.long
     def test_what_fails_before_the_kubelet_is_replaced_leaves_it_schedulable(
         self, fetched: Host
     ) -> None:
@@ -684,6 +700,7 @@ class TestNode:
         assert "The cluster has no node that is named nobody" in words
         assert host.commands == []
 
+    @pytest.mark.long
     def test_your_own_tasks_replace_the_kubelet_between_your_hooks(
         self, host: Host, tmp_path: Path
     ) -> None:
@@ -717,6 +734,7 @@ class TestNode:
         assert host.commands == ["systemctl restart kubelet"]
         assert not host.cordoned
 
+    @pytest.mark.long
     def test_a_failure_of_your_own_tasks_leaves_it_cordoned(
         self, host: Host, tmp_path: Path
     ) -> None:
