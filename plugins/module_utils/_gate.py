@@ -85,6 +85,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.encry
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.lists import (
     observe_lists,
+    serving,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.objects import ObjectList
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.samples import (
@@ -188,7 +189,7 @@ def _observe(module: AnsibleModule) -> Facts:
     )
     return replace(
         facts,
-        samples=_try(module, facts),
+        samples=_try(module, access, facts),
         encryption_configs=observe_encryption(
             access, [one.address for one in seen.sight.servers], timeout=params["timeout"]
         )
@@ -208,8 +209,23 @@ def _listings(seen: Look) -> dict[str, ObjectList]:
             continue
         if not any(one in found for one in same_objects(name)):
             version = served_version(seen.sight, name)
-            found[name] = ObjectList(name, version, namespaced=served.namespaced)
+            found[name] = ObjectList(
+                name,
+                version,
+                namespaced=served.namespaced,
+                served_by=_served_by(seen, name, version),
+            )
     return found
+
+
+def _served_by(seen: Look, resource: str, version: str) -> str:
+    """A server that serves it, where others do not, as in the middle of a roll."""
+    serving = [
+        server.address
+        for server in seen.sight.servers
+        if resource in server.resources and version in server.resources[resource].served_versions
+    ]
+    return "" if len(serving) == len(seen.sight.servers) else serving[0]
 
 
 def _list(
@@ -237,7 +253,8 @@ def _list(
         for name, keys in (audit.keys if audit else {}).items():
             objects = lists[name].objects if name in lists else None
             if audit and objects is not None and objects < keys:
-                shown = listings[name].count_at(server, audit.revision)
+                with serving(access, listings[name], server) as asked:
+                    shown = listings[name].count_at(asked, audit.revision)
                 lists[name] = replace(lists[name], audited=keys, shown=shown)
     for name in seen.agreements:
         same = next((one for one in same_objects(name) if one in lists), None)
@@ -246,7 +263,7 @@ def _list(
     return lists
 
 
-def _try(module: AnsibleModule, facts: Facts) -> dict[str, SampleFacts]:
+def _try(module: AnsibleModule, access: Access, facts: Facts) -> dict[str, SampleFacts]:
     """Try a few objects of what has to be rewritten, and of what webhooks convert."""
     found: dict[str, SampleFacts] = {}
     listings = _listings(facts.look)
@@ -256,11 +273,13 @@ def _try(module: AnsibleModule, facts: Facts) -> dict[str, SampleFacts]:
             if listed is None or not listed.samples:
                 continue
             tried = SampleFacts()
-            if must_migrate(facts, name):
-                tried = try_samples(server, listing, listed.samples)
-            if crd and crd.webhook:
-                every = [replace(listing, group_version=one) for one in crd.served]
-                tried = replace(tried, unconverted=try_versions(server, every, listed.samples[0]))
+            with serving(access, listing, server) as asked:
+                if must_migrate(facts, name):
+                    tried = try_samples(asked, listing, listed.samples)
+                if crd and crd.webhook:
+                    every = [replace(listing, group_version=one) for one in crd.served]
+                    converted = try_versions(asked, every, listed.samples[0])
+                    tried = replace(tried, unconverted=converted)
             if tried != SampleFacts():
                 found[name] = tried
     return found

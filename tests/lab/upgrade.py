@@ -11,6 +11,7 @@ from typing import Any
 
 from . import control
 from .ansible import run_playbook, running_playbook
+from .api import ApiError
 from .control_plane import ControlPlane
 from .objects import CRDS, crd, report_node
 from .waiting import eventually
@@ -154,9 +155,7 @@ def contents(plane: ControlPlane) -> dict[str, Any]:
         "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings",
         *custom,
     ):
-        # A server that has just started first reads what is stored of a custom resource.
-        eventually(lambda path=path: plane.api.answers(path), within=30)
-        for one in plane.api.get(path)["items"]:
+        for one in _items(plane, path):
             name = one["metadata"]["name"]
             if name.startswith("object-"):
                 one["metadata"] = {
@@ -165,6 +164,21 @@ def contents(plane: ControlPlane) -> dict[str, Any]:
                     if k not in ("resourceVersion", "managedFields")
                 }
                 found[f"{path}/{name}"] = one
+    return found
+
+
+def _items(plane: ControlPlane, path: str) -> list[dict[str, Any]]:
+    """All objects, once each server that has just started has read what is stored."""
+    found: list[dict[str, Any]] = []
+
+    def listed() -> bool:
+        try:
+            found[:] = plane.api.get(path)["items"]
+        except ApiError:
+            return False
+        return True
+
+    eventually(listed, within=60)
     return found
 
 

@@ -11,8 +11,9 @@ A consistent list makes a server decode every object. Names and metadata are all
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import Any
 
@@ -58,7 +59,8 @@ def observe_lists(
     def observe(listing: ObjectList) -> ListFacts:
         server = servers.get()
         try:
-            listed = _observe_list(server, listing, namespaces, served, samples)
+            with serving(access, listing, server) as asked:
+                listed = _observe_list(asked, listing, namespaces, served, samples)
             tell(lambda: f"all of {listing.resource} was listed")
             return listed
         finally:
@@ -71,6 +73,19 @@ def observe_lists(
     finally:
         while not servers.empty():
             servers.get().close()
+
+
+@contextmanager
+def serving(access: Access, listing: ObjectList, server: ApiServer) -> Iterator[ApiServer]:
+    """The server that is to be asked for a list: the given one, unless not all serve it."""
+    if not listing.served_by:
+        yield server
+        return
+    own = ApiServer(access, listing.served_by, server.deadline.anew())
+    try:
+        yield own
+    finally:
+        own.close()
 
 
 def _observe_list(

@@ -50,6 +50,8 @@ class ObjectList:
     resource: str
     group_version: str
     namespaced: bool
+    # The address of a server that serves it, where not all do; else any server can be asked.
+    served_by: str = ""
 
     @property
     def by_namespace(self) -> bool:
