@@ -256,8 +256,8 @@ class TestMigrated:
         recorder.ask(PODS)
         look = _states.look
 
-        def look_then_finish(*arguments: Any) -> Any:
-            seen = look(*arguments)
+        def look_then_finish(*arguments: Any, **options: Any) -> Any:
+            seen = look(*arguments, **options)
             recorder.finish(PODS)
             return seen
 
