@@ -12,6 +12,7 @@ from lab.control_plane import ControlPlane, PrivateNetwork, ServerSpec, control_
 from lab.fixtures import network, pytest_runtest_makereport, start
 from lab.processes import Process
 from lab.recorder import Recorder
+from lab.upgrade import FEW_OBJECTS, Cluster, populate, rollable
 
 __all__ = ["network", "pytest_runtest_makereport", "start"]
 
@@ -72,3 +73,12 @@ def migrator(recorder: Recorder) -> Iterator[Process]:
     process = recorder.plane.start_migrator("--kube-api-qps=200", "--kube-api-burst=500")
     yield process
     process.stop()
+
+
+@pytest.fixture
+def cluster(network: PrivateNetwork) -> Iterator[Cluster]:
+    """Two servers of an old release with a few objects, for a test to roll."""
+    spec = ServerSpec(release="1.36.3")
+    with control_plane(spec, spec, network=network) as plane, rollable(plane) as cluster:
+        populate(plane, None, FEW_OBJECTS)
+        yield cluster

@@ -13,25 +13,24 @@ import pytest
 from lab.api import ApiError
 from lab.control_plane import PrivateNetwork, ServerSpec, control_plane
 from lab.objects import CRDS, crd
-from lab.upgrade import GROUP, Cluster, contents, outdated, populate, reach, rollable, said
+from lab.upgrade import (
+    FEW_OBJECTS,
+    GROUP,
+    Cluster,
+    contents,
+    outdated,
+    reach,
+    rollable,
+    said,
+)
 from lab.webhooks import VALIDATING_WEBHOOKS, Webhooks, denying_configuration
 
 OLD, NEW = "1.36.3", "1.37.0"
-OBJECTS = 90
 # That the same command goes on afterwards is seen once each time, and everywhere in the long run.
 LONG = bool(os.environ.get("LOCKSTEP_LONG"))
 # A wait that ends soon, where it is known to be in vain.
 SOON = {"control_plane_wait_timeout": 15}
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
-
-
-@pytest.fixture
-def cluster(network: PrivateNetwork) -> Iterator[Cluster]:
-    """Two servers of the old release, with a few objects."""
-    spec = ServerSpec(release=OLD)
-    with control_plane(spec, spec, network=network) as plane, rollable(plane) as cluster:
-        populate(plane, None, OBJECTS)
-        yield cluster
 
 
 def lock_holder(cluster: Cluster) -> str:
@@ -142,7 +141,7 @@ def test_an_admission_webhook_that_denies_is_named_before_anything_is_touched(
     store_in_another_version(cluster)
     processes = [server.process for server in plane.servers.values()]
     with Webhooks(plane) as webhooks:
-        webhooks.denied = {f"object-{number}" for number in range(OBJECTS)}
+        webhooks.denied = {f"object-{number}" for number in range(FEW_OBJECTS)}
         configuration = denying_configuration("denying", webhooks, GROUP, "plains")
         plane.api.create(VALIDATING_WEBHOOKS, configuration)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import socketserver
 import sys
@@ -23,7 +24,8 @@ from .control_plane import ControlPlane, LabError
 from .objects import report_node
 from .traffic import Client, client
 
-ROLL_SERVER = Path(__file__).parent / "tasks" / "roll_server.yml"
+TESTS = Path(__file__).resolve().parents[1]
+ROLL_SERVER = TESTS / "lab" / "tasks" / "roll_server.yml"
 ROLL_NODE = ROLL_SERVER.with_name("roll_node.yml")
 
 
@@ -135,7 +137,8 @@ def inventory(plane: ControlPlane, name: str) -> dict[str, Any]:
     variables = {
         "ansible_connection": "local",
         "ansible_python_interpreter": sys.executable,
-        "lab_command": f"{sys.executable} -m lab",
+        # Playbooks may run elsewhere than where the tests were started.
+        "lab_command": shlex.join(["env", f"PYTHONPATH={TESTS}", sys.executable, "-m", "lab"]),
         "lab_name": name,
         "upgrade_driver": "tasks",
         "upgrade_control_plane_tasks": str(ROLL_SERVER),

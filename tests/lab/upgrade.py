@@ -14,10 +14,13 @@ from .ansible import run_playbook, running_playbook
 from .api import ApiError
 from .control_plane import ControlPlane
 from .objects import CRDS, crd, report_node
+from .recorder import Recorder
 from .waiting import eventually
 from .webhooks import Webhooks, converted_crd
 
 GROUP = "upgrade.example.com"
+# How many objects do where it is not their number that matters.
+FEW_OBJECTS = 90
 PLAYBOOKS = Path(__file__).parents[2] / "playbooks"
 # In the lab servers follow at once, and nobody else changes anything.
 _QUICK = {
@@ -186,6 +189,16 @@ def outdated(plane: ControlPlane) -> dict[str, str]:
     """Policies that are stored in another version than 1.37 writes."""
     stored = plane.etcd.stored_versions("/registry/mutatingadmissionpolic")
     return {k: v for k, v in stored.items() if v != "admissionregistration.k8s.io/v1"}
+
+
+def unproved(plane: ControlPlane) -> dict[str, list[str]]:
+    """Resources of which the record holds anything but the current version, with what it holds."""
+    found = {}
+    for name, state in Recorder(plane).states().items():
+        persisted = state["status"]["persistedStorageVersionHashes"]
+        if persisted != [state["status"]["currentStorageVersionHash"]]:
+            found[name] = persisted
+    return found
 
 
 def said(done: subprocess.CompletedProcess[str]) -> str:
