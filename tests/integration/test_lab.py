@@ -25,7 +25,7 @@ from lab import binaries, control, namespaces
 from lab.api import Api, ApiError, User
 from lab.control_plane import ControlPlane, PrivateNetwork, Server, ServerSpec, control_plane
 from lab.etcd import stored_version
-from lab.objects import CRDS
+from lab.objects import CRDS, seed_definition
 from lab.waiting import eventually
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
@@ -326,7 +326,7 @@ class TestControllers:
             ("storageversionmigrations", "StorageVersionMigration"),
             ("storagestates", "StorageState"),
         ):
-            api.create(CRDS, migration_crd(plural, kind))
+            api.create(CRDS, seed_definition(plural, kind))
         eventually(lambda: served(api, f"{MIGRATION}/storagestates"), within=30)
         key = "/registry/configmaps/default/as-json"
         pair.etcd.put(key, json.dumps(config_map("as-json")).encode())
@@ -375,35 +375,6 @@ def items(api: Api, path: str) -> list[Any]:
     with contextlib.suppress(ApiError):
         return list(api.get(path)["items"])
     return []
-
-
-def migration_crd(plural: str, kind: str) -> dict[str, Any]:
-    """A minimal definition for the out-of-tree migrator."""
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {
-        "name": "v1alpha1",
-        "served": True,
-        "storage": True,
-        "subresources": {"status": {}},
-        "schema": {"openAPIV3Schema": schema},
-    }
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {
-            "name": f"{plural}.migration.k8s.io",
-            # Groups below k8s.io are refused without a link to their approval.
-            "annotations": {
-                "api-approved.kubernetes.io": "https://github.com/kubernetes/community"
-            },
-        },
-        "spec": {
-            "group": "migration.k8s.io",
-            "scope": "Cluster",
-            "names": {"plural": plural, "singular": kind.lower(), "kind": kind},
-            "versions": [version],
-        },
-    }
 
 
 # --- the command line, and how a run ends ---

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lab.control_plane import PrivateNetwork, ServerSpec, control_plane
-from lab.objects import CRDS
+from lab.objects import CRDS, seed_definition
 from lab.processes import Process
 from lab.recorder import STATES, UNKNOWN, Recorder
 from lab.waiting import eventually
@@ -74,8 +74,8 @@ def foreign_server(network: PrivateNetwork, trigger_at_work: Process) -> Iterato
     with control_plane(ServerSpec(), network=network) as plane:
         recorder = Recorder(plane)
         recorder.install(
-            foreign_definition("storagestates", "StorageState", states_schema()),
-            foreign_definition(
+            seed_definition("storagestates", "StorageState", states_schema()),
+            seed_definition(
                 "storageversionmigrations", "StorageVersionMigration", migrations_schema()
             ),
         )
@@ -248,34 +248,6 @@ class TestOurDefinitions:
         assert recorder.migrations(MAPS) == {}
         assert result["states"][MAPS]["persisted"] == [recorder.shown_hash(MAPS)]
         assert result["states"][MAPS]["change"] == "same"
-
-
-def foreign_definition(plural: str, kind: str, schema: dict[str, Any]) -> dict[str, Any]:
-    """A definition that knows what the seeds know, and no more."""
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {
-            "name": f"{plural}.migration.k8s.io",
-            "annotations": {
-                "api-approved.kubernetes.io": "https://github.com/kubernetes/community"
-            },
-        },
-        "spec": {
-            "group": "migration.k8s.io",
-            "scope": "Cluster",
-            "names": {"plural": plural, "singular": kind.lower(), "kind": kind},
-            "versions": [
-                {
-                    "name": "v1alpha1",
-                    "served": True,
-                    "storage": True,
-                    "subresources": {"status": {}},
-                    "schema": {"openAPIV3Schema": schema},
-                }
-            ],
-        },
-    }
 
 
 def states_schema() -> dict[str, Any]:

@@ -41,6 +41,32 @@ def crd(
     }
 
 
+def seed_definition(plural: str, kind: str, schema: dict[str, Any] | None = None) -> dict[str, Any]:
+    """What the seeds define in migration.k8s.io, and no more: a schema, or any fields at all."""
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    approval = {"api-approved.kubernetes.io": "https://github.com/kubernetes/community"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        # Groups below k8s.io are refused without a link to their approval.
+        "metadata": {"name": f"{plural}.migration.k8s.io", "annotations": approval},
+        "spec": {
+            "group": "migration.k8s.io",
+            "scope": "Cluster",
+            "names": {"plural": plural, "singular": kind.lower(), "kind": kind},
+            "versions": [
+                {
+                    "name": "v1alpha1",
+                    "served": True,
+                    "storage": True,
+                    "subresources": {"status": {}},
+                    "schema": {"openAPIV3Schema": schema or anything},
+                }
+            ],
+        },
+    }
+
+
 def report_node(api: Api, name: str, release: str) -> None:
     """What a kubelet does: have a Node that is ready and tells what it runs."""
     try:
