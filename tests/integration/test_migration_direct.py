@@ -20,6 +20,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.migration
     controllers,
     direct,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide import pages
 from lab import binaries
 from lab.ansible import MODULES, run_module
 from lab.api import ApiError, User
@@ -597,7 +598,7 @@ class TestStopped:
         file = tmp_path_factory.mktemp("metrics") / "lockstep.prom"
         runs: dict[str, Any] = {"things": things, "file": file}
         with pytest.MonkeyPatch.context() as patch, passing(lone) as proxy:
-            patch.setattr(direct, "_PAGE", cls.PAGE)
+            patch.setattr(pages, "LIST_PAGE", cls.PAGE)
             always = {"kubeconfig": proxy.kubeconfig(admin), "metrics_file": file}
 
             def run(**options: Any) -> dict[str, Any]:

@@ -4,11 +4,14 @@
 
 # This module_utils is PRIVATE to the lockstep.kubernetes collection: it may change at any time.
 
-"""Pages: which piece of a key range to ask for next.
+"""Pages: which piece of a key range, or how much of a list, to ask for next.
 
 For every page etcd counts all keys up to the end of the range that it was asked for, wanted or
 not. Over a large store that costs more than reading does, so ranges are kept short: their ends are
 chosen from the keys seen so far, and moved by what etcd counted.
+
+An API server goes over all objects behind a page of a list, too, and there the range can't be
+chosen. So pages grow with what is left, else a long list would cost the square of its length.
 """
 
 from __future__ import annotations
@@ -24,6 +27,20 @@ _GROWTH = 4
 _SHRINKING = 8
 # How many pages' worth of keys etcd may have to count for one.
 _WIDE = 6
+# Pages of a list: as many objects as kubectl asks for, and for long lists more.
+LIST_PAGE = 500
+_LONGEST_LIST_PAGE = 5000
+# The part of what is left that a page of a long list holds.
+_LIST_PART = 100
+
+
+def list_limit(*, left: int, names: int, size: int) -> int:
+    """How many objects to ask an API server for next, by the page before.
+
+    `left` are still to come; that page held `names` in `size` bytes.
+    """
+    fitting = _PAGE_BYTES * names // max(size, 1)
+    return max(min(left // _LIST_PART, fitting, _LONGEST_LIST_PAGE), LIST_PAGE)
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide import names
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide import names, pages
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.rewrites import ObjectName
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
+    Answer,
     ApiServer,
     ServerFault,
 )
@@ -41,6 +42,8 @@ class NamesPage:
     remaining: int
     # The resourceVersion of the list.
     version: str
+    # How many objects the next page should hold.
+    next_limit: int = 0
 
 
 @dataclass(frozen=True)
@@ -75,32 +78,37 @@ class ObjectList:
         return f"{path}/{quote(name, safe=':')}" if name else path
 
     def read_page(
-        self, server: ApiServer, *, namespace: str = "", token: str = "", limit: int = 500
+        self, server: ApiServer, *, namespace: str = "", token: str = "", limit: int = 0
     ) -> NamesPage:
-        """One page. A token that has expired is replaced by the one that the server offers."""
-        return self._names(self._read(server, namespace, token, limit), namespace)
+        """One page, of so many objects as the page before it asks for; 0 is a first page.
+
+        A token that has expired is replaced by the one that the server offers.
+        """
+        answer = self._read(server, namespace, token, limit)
+        return self._names(answer.json(), namespace, size=len(answer.body))
 
     def read_metadata(
-        self, server: ApiServer, *, namespace: str = "", limit: int = 500, at: int = 0
+        self, server: ApiServer, *, namespace: str = "", at: int = 0
     ) -> Iterator[tuple[NamesPage, Sequence[Mapping[str, Any]]]]:
         """All pages, each with the metadata of its objects, where a list may hold that (R11).
 
         `at` is a revision of etcd to read at; 0 is now.
         """
-        token = ""
+        token, limit = "", 0
         while True:
-            document = self._read(server, namespace, token, limit, at)
-            page = self._names(document, namespace)
+            answer = self._read(server, namespace, token, limit, at)
+            document = answer.json()
+            page = self._names(document, namespace, size=len(answer.body))
             yield page, [item["metadata"] for item in document.get("items") or []]
-            token = page.token
+            token, limit = page.token, page.next_limit
             if not token:
                 return
 
     def _read(
         self, server: ApiServer, namespace: str, token: str, limit: int, at: int = 0
-    ) -> dict[str, Any]:
+    ) -> Answer:
         while True:
-            query = {"limit": str(limit)}
+            query = {"limit": str(limit or pages.LIST_PAGE)}
             if token:
                 query["continue"] = token
             elif at:
@@ -109,26 +117,28 @@ class ObjectList:
                 if self.resource in _TABLE_ONLY:
                     return server.get(
                         self.path(namespace), accept=_TABLE, includeObject="None", **query
-                    ).json()
-                return server.get(self.path(namespace), accept=_METADATA_LIST, **query).json()
+                    )
+                return server.get(self.path(namespace), accept=_METADATA_LIST, **query)
             except ServerFault as fault:
                 if fault.status != 410 or at:
                     raise
                 # It goes on at the same place, with what is there now; none means: from the start.
                 token = str((fault.document.get("metadata") or {}).get("continue") or "")
 
-    def _names(self, document: Mapping[str, Any], namespace: str) -> NamesPage:
+    def _names(self, document: Mapping[str, Any], namespace: str, *, size: int) -> NamesPage:
         if self.resource in _TABLE_ONLY:
             rows = document.get("rows") or []
             found = [ObjectName(str(row["cells"][0]), namespace) for row in rows]
         else:
             found = [_name(item["metadata"]) for item in document.get("items") or []]
         metadata = document.get("metadata") or {}
+        remaining = int(metadata.get("remainingItemCount") or 0)
         return NamesPage(
             names=tuple(found),
             token=str(metadata.get("continue") or ""),
-            remaining=int(metadata.get("remainingItemCount") or 0),
+            remaining=remaining,
             version=str(metadata.get("resourceVersion") or ""),
+            next_limit=pages.list_limit(left=remaining, names=len(found), size=size),
         )
 
     def try_rewrite(self, server: ApiServer, name: ObjectName) -> None:

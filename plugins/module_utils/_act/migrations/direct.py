@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 from typing import Literal, TypeVar
 
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide import pages
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.pace import Limits, Pace
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.reasons import Reason
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.rewrites import (
@@ -46,7 +47,6 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.serve
     ServerFault,
 )
 
-_PAGE = 500
 _TICK_SECONDS = 0.5
 _SAVE_SECONDS = 5.0
 # A denied object is tried again after each of these.
@@ -169,8 +169,8 @@ class DirectMigration:
         return self._counts
 
     def _run_named(self, pool: ThreadPoolExecutor, every: Sequence[ObjectName]) -> None:
-        for first in range(0, len(every), _PAGE):
-            names = tuple(every[first : first + _PAGE])
+        for first in range(0, len(every), pages.LIST_PAGE):
+            names = tuple(every[first : first + pages.LIST_PAGE])
             self._run_page(pool, NamesPage(names, "", len(every) - first - len(names), ""))
 
     def _run_list(self, pool: ThreadPoolExecutor, begin: Position) -> None:
@@ -233,7 +233,11 @@ class DirectMigration:
     def _run_pages(self, pool: ThreadPoolExecutor, namespace: str, token: str) -> None:
         page = self._await(pool.submit(self._read, namespace, token))
         while True:
-            following = pool.submit(self._read, namespace, page.token) if page.token else None
+            following = (
+                pool.submit(self._read, namespace, page.token, page.next_limit)
+                if page.token
+                else None
+            )
             self._run_page(pool, page)
             if following is None:
                 return
@@ -318,11 +322,11 @@ class DirectMigration:
             said = "its namespace does not exist: nothing can be written there"
         return fate, Failure(str(name), said)
 
-    def _read(self, namespace: str, token: str) -> NamesPage:
+    def _read(self, namespace: str, token: str, limit: int = 0) -> NamesPage:
         """One page of names, as often as its server asks for patience."""
         return self._ask(
             lambda server: self._listing.read_page(
-                server, namespace=namespace, token=token, limit=_PAGE
+                server, namespace=namespace, token=token, limit=limit
             )
         )
 

@@ -15,7 +15,10 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.keys i
     KeyRange,
     below,
 )
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.pages import PageWalk
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.pages import (
+    PageWalk,
+    list_limit,
+)
 
 
 class Store:
@@ -110,3 +113,32 @@ def test_a_page_that_was_too_large_is_asked_for_again_with_fewer_keys():
     assert walk.ask().limit == 8
     assert walk.too_large()
     assert not walk.too_large()
+
+
+def gone_over(objects, size=300):
+    """How many objects a server goes over for a whole list, in pages as they are asked for."""
+    limit, left, total = 500, objects, 0
+    while left > 0:
+        total += left
+        names = min(limit, left)
+        left -= names
+        limit = list_limit(left=left, names=names, size=names * size)
+    return total
+
+
+def test_what_a_server_goes_over_for_each_object_does_not_grow_with_the_list():
+    # In pages of 500 it would be 1000, and twice that for twice as many.
+    assert gone_over(1_000_000) / 1_000_000 < 200
+
+
+def test_a_short_list_comes_in_pages_as_kubectl_asks_for():
+    assert list_limit(left=9_500, names=500, size=150_000) == 500
+
+
+def test_a_page_of_large_objects_grows_only_as_far_as_it_fits():
+    assert list_limit(left=10**6, names=500, size=500 * 2_000) < 2_000
+    assert list_limit(left=10**6, names=500, size=500 * 900_000) == 500
+
+
+def test_a_page_in_which_nothing_came_does_not_end_the_list():
+    assert list_limit(left=10**6, names=0, size=120) == 500
