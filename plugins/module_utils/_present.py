@@ -288,5 +288,6 @@ def present_lock(change: LockChange, *, owner: str) -> dict[str, Any]:
         "changed": change.changed,
         "held": change.owner == owner,
         "owner": change.owner,
+        "note": change.note,
         "diff": {"before": before, "after": {"owner": change.owner}},
     }

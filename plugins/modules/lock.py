@@ -54,6 +54,12 @@ options:
         is dead.
     type: bool
     default: false
+  note:
+    description:
+      - What to keep with the lock for whoever takes it next, such as how far the work has come. It
+        stays when the lock is released or expires.
+      - Without it, what was noted before stays; an empty one removes it.
+    type: str
   if_held:
     description:
       - What to do where somebody else holds the lock. V(fail) fails; V(tell) only says so in
@@ -106,6 +112,11 @@ owner:
   returned: always
   type: str
   sample: alice from control-1
+note:
+  description: What is noted with the lock now, by whoever held it last with O(note).
+  returned: always
+  type: str
+  sample: v1.36.3 and v1.37.0
 """
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.locks import (
@@ -127,7 +138,7 @@ def work(module):
         owner = f"{owner}, {name_process(params['process'])}"
     with entry_server(module, what=f"The lock {lock} can't be changed") as server:
         if params["state"] == "released":
-            change = release(server, lock=lock, owner=owner, dry_run=dry_run)
+            change = release(server, lock=lock, owner=owner, dry_run=dry_run, note=params["note"])
         else:
             change = hold(
                 server,
@@ -137,6 +148,7 @@ def work(module):
                 take_over=params["take_over"],
                 must=params["if_held"] == "fail",
                 dry_run=dry_run,
+                note=params["note"],
             )
     return present_lock(change, owner=owner)
 
@@ -151,6 +163,7 @@ def main():
             "process": {"type": "int"},
             "seconds": {"type": "int", "default": 900},
             "take_over": {"type": "bool", "default": False},
+            "note": {"type": "str"},
             "if_held": {"type": "str", "choices": ["fail", "tell"], "default": "fail"},
         },
     )

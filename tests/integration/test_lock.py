@@ -26,6 +26,34 @@ def lease(recorder: Recorder) -> Any:
     return found.get("lockstep-upgrade")
 
 
+class TestNote:
+    def test_it_stays_for_whoever_takes_the_lock_next(self, recorder: Recorder) -> None:
+        lock(recorder, BOB, note="v1.36.3 and v1.37.0")
+        lock(recorder, BOB, state="released")
+
+        taken = lock(recorder)
+
+        assert taken["note"] == "v1.36.3 and v1.37.0"
+        assert lock(recorder)["changed"] is False
+
+    def test_it_is_removed_by_an_empty_one(self, recorder: Recorder) -> None:
+        lock(recorder, note="v1.36.3 and v1.37.0")
+
+        released = lock(recorder, state="released", note="")
+
+        assert released["note"] == ""
+        assert lock(recorder)["note"] == ""
+        assert "annotations" not in lease(recorder)["metadata"]
+
+    def test_another_owner_can_not_change_it(self, recorder: Recorder) -> None:
+        lock(recorder, BOB, note="his")
+
+        released = lock(recorder, state="released", note="mine")
+
+        assert released["note"] == "his"
+        assert lease(recorder)["metadata"]["annotations"] == {"lockstep.kubernetes/note": "his"}
+
+
 class TestHeld:
     def test_a_free_lock_is_taken(self, recorder: Recorder) -> None:
         result = lock(recorder, seconds=3600)

@@ -234,6 +234,24 @@ def test_wrong_values_stop_before_anything_is_touched(
     assert lock_holder(untouched) == ""
 
 
+def test_a_roll_that_nobody_judged_is_not_gone_on_with_while_it_is_unknown_what_is_stored(
+    cluster: Cluster,
+) -> None:
+    # given a server that somebody has rolled by hand, so that the two differ
+    first, second = cluster.plane.servers.values()
+    first.restart(replace(first.spec, release=NEW))
+
+    # when
+    done = cluster.upgrade(NEW)
+
+    # then it is left as it is
+    assert done.returncode != 0
+    assert "No run has judged this step" in " ".join(done.stdout.split())
+    assert "Restart it as the new release" not in done.stdout
+    assert second.api.get("/version")["gitVersion"] == f"v{OLD}"
+    assert lock_holder(cluster) == ""
+
+
 def test_a_host_that_can_not_be_reached_stops_before_anything_is_touched(
     untouched: Cluster,
 ) -> None:

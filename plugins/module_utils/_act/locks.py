@@ -11,16 +11,18 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors import (
     LockstepError,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.locks import (
     LABEL,
+    NOTE,
     LockSight,
     lease_name,
     lease_spec,
@@ -44,6 +46,7 @@ class LockChange:
     before: LockSight | None
     owner: str
     changed: bool
+    note: str = ""
 
 
 class HeldError(LockstepError):
@@ -59,10 +62,12 @@ def hold(
     take_over: bool,
     must: bool,
     dry_run: bool,
+    note: str | None = None,
 ) -> LockChange:
     """Hold a lock: take it if it is free, renew it if it is ours already.
 
     One of a process that is gone is free. Somebody else's is an error only if it `must` be had.
+    A `note` stays with the lock, whoever holds it; None leaves it as it is.
     """
     for _attempt in range(_ATTEMPTS):
         found = observe_lock(server, lock)
@@ -70,7 +75,7 @@ def hold(
         other = before is not None and before.held_by_other(owner=owner, now=found.now)
         if before and other and not take_over and not _is_dead(before.owner):
             if not must:
-                return LockChange(before, before.owner, changed=False)
+                return LockChange(before, before.owner, changed=False, note=before.note)
             raise HeldError(
                 f"The lock {lock} is held by {before.owner}",
                 f"It was renewed at {before.renewed} and holds for {before.seconds} s",
@@ -78,15 +83,18 @@ def hold(
                 " break it on purpose with take_over",
             )
         ours = before is not None and before.owner == owner and before.held(found.now)
-        change = LockChange(before, owner, changed=not ours)
+        kept = _kept(before, note)
+        noted = before is not None and before.note == kept
+        change = LockChange(before, owner, changed=not (ours and noted), note=kept)
         if dry_run:
             return change
         spec = lease_spec(owner=owner, seconds=seconds, now=found.now)
         try:
+            lease = _lease(found.document, lock, spec, kept)
             if found.document is None:
-                server.post(LEASES, _lease(lock, spec))
+                server.post(LEASES, lease)
             else:
-                server.put(f"{LEASES}/{lease_name(lock)}", {**found.document, "spec": spec})
+                server.put(f"{LEASES}/{lease_name(lock)}", lease)
         except ServerFault as fault:
             if fault.status not in (404, 409):
                 raise
@@ -99,32 +107,45 @@ def hold(
     )
 
 
-def release(server: ApiServer, *, lock: str, owner: str, dry_run: bool) -> LockChange:
-    """Release a lock that is ours; another's is left alone."""
+def release(
+    server: ApiServer, *, lock: str, owner: str, dry_run: bool, note: str | None = None
+) -> LockChange:
+    """Release a lock that is ours; another's is left alone, and so is what is noted there."""
     found = observe_lock(server, lock)
     before = found.sight
     if before is None or before.owner != owner:
         holder = before.owner if before and before.held(found.now) else ""
-        return LockChange(before, holder, changed=False)
+        return LockChange(before, holder, changed=False, note=_kept(before, None))
+    kept = _kept(before, note)
     if not dry_run and found.document is not None:
         spec = lease_spec(owner="", seconds=1, now=found.now)
         try:
-            server.put(f"{LEASES}/{lease_name(lock)}", {**found.document, "spec": spec})
+            server.put(f"{LEASES}/{lease_name(lock)}", _lease(found.document, lock, spec, kept))
         except ServerFault as fault:
             # Somebody took it over meanwhile: then it is not ours to release.
             if fault.status not in (404, 409):
                 raise
-            return LockChange(before, before.owner, changed=False)
-    return LockChange(before, "", changed=True)
+            return LockChange(before, before.owner, changed=False, note=before.note)
+    return LockChange(before, "", changed=True, note=kept)
 
 
-def _lease(lock: str, spec: object) -> dict[str, object]:
-    return {
-        "apiVersion": "coordination.k8s.io/v1",
-        "kind": "Lease",
-        "metadata": {"name": lease_name(lock), "labels": {LABEL: lock}},
-        "spec": spec,
-    }
+def _kept(before: LockSight | None, note: str | None) -> str:
+    """What is noted from now on."""
+    if note is not None:
+        return note
+    return before.note if before else ""
+
+
+def _lease(
+    found: Mapping[str, Any] | None, lock: str, spec: object, note: str
+) -> dict[str, object]:
+    """The Lease to write: the one that was found, or a new one."""
+    new = {"name": lease_name(lock), "labels": {LABEL: lock}}
+    metadata = dict(found["metadata"] if found else new)
+    annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k != NOTE}
+    metadata["annotations"] = {**annotations, NOTE: note} if note else annotations
+    head = found or {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+    return {**head, "metadata": metadata, "spec": spec}
 
 
 class ProcessLock:

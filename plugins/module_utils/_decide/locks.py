@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 LABEL = "lockstep.kubernetes/lock"
+NOTE = "lockstep.kubernetes/note"
 UPGRADE = "upgrade"
 
 
@@ -25,6 +26,8 @@ class LockSight:
     owner: str
     renewed: datetime | None
     seconds: int
+    # What an earlier holder left for whoever comes next.
+    note: str = ""
 
     def held(self, now: datetime) -> bool:
         """Whether somebody holds it at this moment."""

@@ -15,6 +15,7 @@ from typing import Any
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.locks import (
     LABEL,
+    NOTE,
     LockSight,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.times import parse_time
@@ -44,6 +45,7 @@ def observe_lock(server: ApiServer, lock: str) -> FoundLock:
             owner=spec.get("holderIdentity") or "",
             renewed=parse_time(spec.get("renewTime")),
             seconds=int(spec.get("leaseDurationSeconds") or 0),
+            note=str((document["metadata"].get("annotations") or {}).get(NOTE) or ""),
         )
         return FoundLock(sight, document, now)
     return FoundLock(None, None, now)
