@@ -24,7 +24,7 @@ from lab.ansible import MODULES, run_module, run_playbook, tasks
 from lab.control_plane import ControlPlane, PrivateNetwork, ServerSpec, control_plane
 from lab.etcd import EtcdStore
 from lab.etcd_proxy import Document, EtcdProxy
-from lab.processes import Process
+from lab.processes import AS_IN_A_TERMINAL, Process
 from lab.waiting import eventually
 
 CANARY = "canary-8c20f1"
@@ -576,7 +576,9 @@ def begun(store: EtcdStore, place: Path, **options: Any) -> Iterator[subprocess.
     file = place.parent / "arguments.json"
     file.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": document}, default=str))
     command = [sys.executable, "-m", f"{MODULES}.etcd_snapshot", str(file)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(
+        [*AS_IN_A_TERMINAL, *command], stdout=subprocess.PIPE, text=True
+    ) as running:
         try:
             yield running
         finally:

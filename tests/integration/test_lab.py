@@ -26,6 +26,7 @@ from lab.api import Api, ApiError, User
 from lab.control_plane import ControlPlane, PrivateNetwork, Server, ServerSpec, control_plane
 from lab.etcd import stored_version
 from lab.objects import CRDS, seed_definition
+from lab.processes import AS_IN_A_TERMINAL
 from lab.waiting import eventually
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
@@ -436,7 +437,7 @@ class Up:
         command = [sys.executable, "-m", "lab", "up", "--server", binaries.DEFAULT_RELEASE]
         # A session of its own, as a terminal gives: signals go to all of its processes.
         self.process = subprocess.Popen(
-            [*command, "--port", str(self.port), "--name", name],
+            [*AS_IN_A_TERMINAL, *command, "--port", str(self.port), "--name", name],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -14,6 +14,10 @@ _WITH_HOSTNAME = (
     "import os, socket, sys; socket.sethostname(sys.argv[1]); os.execv(sys.argv[2], sys.argv[2:])"
 )
 
+# Before a command that a test interrupts: tests that run under nohup, or behind an ampersand, would
+# have it ignore what a terminal sends.
+AS_IN_A_TERMINAL = ("env", "--default-signal=INT,HUP")
+
 
 class Process:
     """A running program whose output goes to a file."""
