@@ -19,8 +19,8 @@ from .stored import near_plane, put_objects
 
 OBJECTS = int(os.environ.get("LOCKSTEP_BENCH_MILLION", "1000000"))
 FEW = min(10_000, OBJECTS)
-# Many: a single one is over before the server has to collect garbage or to compact etcd once.
-FEW_ROUNDS = 12
+# Several: a single one is over before the server has to collect garbage or to compact etcd once.
+FEW_ROUNDS = 6
 # Two versions of every object do not fit into what etcd allows by itself.
 ETCD_BYTES = 8 * 1024**3
 # They take half an hour: not for every run.
