@@ -26,6 +26,8 @@ RELEASE, EMULATED = "1.36.3", "1.35"
 SERVED = [
     "--runtime-config=admissionregistration.k8s.io/v1beta1=true",
     "--feature-gates=MutatingAdmissionPolicy=true",
+    # It waits for v1, which a server that emulates 1.35 does not have.
+    "--disable-admission-plugins=MutatingAdmissionPolicy",
 ]
 # The roll itself: the driver's task, and the wait for the server that it has restarted.
 ROLL = (
