@@ -137,7 +137,7 @@ lock: # Fix the newest versions of all tools in requirements-dev.txt and require
 	  rm -rf .venv-lock; \
 	}; \
 	lock requirements-dev.txt -r requirements-dev.in; \
-	lock requirements-2.18.txt 'ansible-core==2.18.*' -r requirements.txt cryptography hypothesis pyroute2 pytest pytest-xdist
+	lock requirements-2.18.txt 'ansible-core==2.18.*' -r requirements.txt cryptography hypothesis prometheus_client pyroute2 pytest pytest-xdist
 
 .PHONY: clean
 clean: # Remove everything that make made in the checkout
