@@ -23,7 +23,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.catalo
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors import (
     LockstepError,
 )
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import look
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._looks import look
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
     read_access,
 )

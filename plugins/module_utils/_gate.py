@@ -17,7 +17,6 @@ from typing import Any
 from urllib.error import URLError
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.urls import open_url
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.agreement import (
     check_formula,
@@ -72,10 +71,8 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.passes
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.settling import Look
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.times import parse_time
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import (
-    entry_server,
-    look,
-)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._looks import look
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import entry_server
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.crds import (
     observe_definitions,
     read_definition,
@@ -325,6 +322,9 @@ def _incoming(places: Iterable[str]) -> dict[str, CrdFacts]:
 
 def _read_manifest(place: str) -> str:
     if place.startswith(("https://", "http://")):
+        # Only here: it takes a tenth of a second to import.
+        from ansible.module_utils.urls import open_url
+
         return str(open_url(place, timeout=30).read().decode("utf-8"))
     return Path(place).expanduser().read_text(encoding="utf-8")
 

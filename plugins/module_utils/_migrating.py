@@ -57,6 +57,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.watchi
     Watch,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._direct_runs import DirectRunner
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._looks import look
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._migration_plans import (
     Job,
     Plan,
@@ -64,10 +65,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._migration_pla
     check_options,
     read_known,
 )
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import (
-    entry_server,
-    look,
-)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import entry_server
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
     Access,
     ApiServer,

@@ -71,10 +71,8 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.states
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.watching import (
     LONGEST_GAP,
 )
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import (
-    entry_server,
-    look,
-)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._looks import look
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import entry_server
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.objects import ObjectList
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
     read_access,

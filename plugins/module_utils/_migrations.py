@@ -38,20 +38,14 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.states
     StorageState,
     key_for,
 )
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._metrics import (
-    check_metrics,
-    write_metrics,
-)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._looks import look
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._migrating import MigrationTask
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._migration_plans import (
     Job,
     Planner,
     require_place,
 )
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import (
-    entry_server,
-    look,
-)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import entry_server
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
     read_access,
 )
@@ -116,6 +110,12 @@ def _migrate(module: AnsibleModule) -> Result:
     task = MigrationTask(module)
     metrics_file = module.params["metrics_file"]
     if metrics_file:
+        # Only here: what writes metrics takes long to import.
+        from ansible_collections.lockstep.kubernetes.plugins.module_utils._metrics import (
+            check_metrics,
+            write_metrics,
+        )
+
         check_metrics(Path(metrics_file))
     if module.check_mode:
         plan = task.planner.plan()

@@ -26,10 +26,8 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.plans 
     decide_plan,
     judge_server,
 )
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import (
-    entry_server,
-    look,
-)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._looks import look
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import entry_server
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.nodes import (
     observe_kubelets,
     observe_leader,

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.locks import LockChange
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.storage_versions import (
     Pruning,
 )
@@ -279,15 +278,3 @@ def present_leases(membership: Membership) -> dict[str, list[str]]:
 
 def _hosts(leases: Iterable[Lease]) -> list[str]:
     return [lease.hostname or lease.name for lease in leases]
-
-
-def present_lock(change: LockChange, *, owner: str) -> dict[str, Any]:
-    """What became of a lock."""
-    before = {"owner": change.before.owner if change.before else ""}
-    return {
-        "changed": change.changed,
-        "held": change.owner == owner,
-        "owner": change.owner,
-        "note": change.note,
-        "diff": {"before": before, "after": {"owner": change.owner}},
-    }

@@ -42,10 +42,8 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.states
     Transition,
     decide_reset,
 )
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import (
-    entry_server,
-    look,
-)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._looks import look
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import entry_server
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.crds import (
     observe_stored_versions,
 )

@@ -128,7 +128,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import
     entry_server,
     run_module,
 )
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._present import present_lock
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._present_locks import present_lock
 
 
 def work(module):

@@ -92,9 +92,9 @@ kept:
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.storage_versions import (
     prune_stale_entries,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._looks import look
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import (
     OBSERVING_ARG_SPEC,
-    look,
     run_module,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (

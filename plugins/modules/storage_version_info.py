@@ -177,10 +177,10 @@ waited:
   sample: 12.4
 """
 
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._looks import observe_and_answer
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import (
     OBSERVING_ARG_SPEC,
     WAIT_ARG_SPEC,
-    observe_and_answer,
     run_module,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._present import (

@@ -17,7 +17,7 @@ import kubernetes
 import pytest
 import yaml
 
-from ansible_collections.lockstep.kubernetes.plugins.module_utils import _module
+from ansible_collections.lockstep.kubernetes.plugins.module_utils import _looks
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.storage_versions import (
     Pruning,
     prune_stale_entries,
@@ -424,7 +424,7 @@ def prune_while(
     pending = [happens]
 
     def look_then_let_it_happen() -> Look:
-        seen = _module.look(module, access)
+        seen = _looks.look(module, access)
         while pending:
             pending.pop()()
         return seen
