@@ -79,6 +79,12 @@ options:
       - Seconds between two looks.
     type: float
     default: 2.0
+  leave_out_unknown:
+    description:
+      - Do not wait for resources that are V(unknown), such as those of most aggregated APIs, since
+        they never come to be agreed. The result holds them all the same.
+    type: bool
+    default: false
   settle:
     description:
       - Seconds for which agreement must hold still before waiting ends. Agreement seen once proves

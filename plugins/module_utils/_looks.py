@@ -108,10 +108,11 @@ def look_until_settled(module: AnsibleModule, access: Access) -> tuple[Look, flo
         try:
             seen = look(module, access)
             first = False
-            settling = settler.take(seen, at=time.monotonic())
+            awaited = seen.without_unknown if params["leave_out_unknown"] else seen
+            settling = settler.take(awaited, at=time.monotonic())
             settled = settling.done
             if not settled:
-                tell(_progress(seen, settling))
+                tell(_progress(awaited, settling))
         except LockstepError as error:
             if first and isinstance(error, RefusedError):
                 raise

@@ -40,6 +40,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.outcom
     Outcome,
     ProgressSamples,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.passes import recordable
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.reasons import (
     plural,
 )
@@ -63,7 +64,6 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._migration_pla
     Plan,
     Planner,
     check_options,
-    read_known,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import entry_server
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
@@ -74,6 +74,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.serve
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._run import Teller
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._states import (
+    read_recorded,
     record_pass,
     reset_states,
 )
@@ -194,15 +195,24 @@ class MigrationTask:
         )
 
     def _beat(self, plan: Plan, watcher: Watcher) -> None:
-        """Keep the records from going stale while the work lasts."""
+        """Keep the records from going stale while the work lasts, also of what is not migrated."""
         now = time.monotonic()
         if now - self._beaten_at < self._params["stale_after"] / 4:
             return
         self._beaten_at = now
-        if watcher.doubt is None and watcher.watch.last is not plan.seen:
-            watched = [one.resource for one in plan.jobs if not one.forced]
-            known = read_known(self._module)
-            record_pass(self._module, self._access, watcher.watch.last, known, watched)
+        if watcher.doubt is not None:
+            return
+        forced = {one.resource for one in plan.jobs if one.forced}
+        try:
+            known = read_recorded(self._module)
+            seen = look(self._module, self._access)
+            # A server that was missed once must not make everything Unknown: the watch judges that.
+            if seen.membership.complete:
+                chosen = recordable(seen, self._params["resources"])
+                kept = [one for one in chosen if one in known.states and one not in forced]
+                record_pass(self._module, self._access, seen, known, kept)
+        except LockstepError as error:
+            self._teller.now(str(error))
 
     # --- afterwards ---
 
@@ -320,7 +330,7 @@ class MigrationTask:
             look=seen,
             settle=timedelta(),
             resources=resources,
-            known=read_known(self._module),
+            known=read_recorded(self._module),
             decide=decide,
             timeout=self._params["timeout"],
             dry_run=False,
@@ -338,7 +348,7 @@ class MigrationTask:
         Where it is only known that there was another one, anything may be stored.
         """
         seen = [one.resource for one in plan.jobs if one.resource in breaking.agreements]
-        known = read_known(self._module)
+        known = read_recorded(self._module)
         record_pass(self._module, self._access, breaking, known, seen)
         reset_states(self._module, self._access, breaking, [one for one in seen if one in unseen])
 

@@ -79,12 +79,14 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.serve
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.states import (
     RecordedStates,
-    observe_states,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._run import (
     check_positive,
 )
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._states import record_pass
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._states import (
+    read_recorded,
+    record_pass,
+)
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ class Planner:
         self._params["audit"] = None
         states = {one.resource: one.after for one in recorded if one.after is not None}
         if not self._module.check_mode:
-            known = self._known()
+            known = read_recorded(self._module)
         jobs = []
         for resource in chosen:
             job = self._job(resource, seen, known, states.get(resource))
@@ -169,7 +171,7 @@ class Planner:
         settle = timedelta(seconds=self._params["settle"])
         while True:
             # First: what has ended by then has ended under the servers that are looked at.
-            known = self._known()
+            known = read_recorded(self._module)
             begun = time.monotonic()
             seen = look(self._module, self._access)
             moments = [
@@ -369,15 +371,6 @@ class Planner:
                 "Set backend to migrator; or stop it, and delete what it was running with"
                 " state=absent",
             )
-
-    def _known(self) -> RecordedStates:
-        return read_known(self._module)
-
-
-def read_known(module: AnsibleModule) -> RecordedStates:
-    """All states and migrations, as they are now."""
-    with entry_server(module, what="The StorageStates can't be read") as server:
-        return observe_states(server)
 
 
 def require_place(known: RecordedStates) -> None:

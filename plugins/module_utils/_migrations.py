@@ -59,6 +59,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._present_migra
     present_plan,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._run import Result
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._states import read_recorded
 
 
 def change_migrations(module: AnsibleModule) -> Result:
@@ -124,7 +125,7 @@ def _migrate(module: AnsibleModule) -> Result:
     outcomes = task.run()
     if metrics_file:
         write_metrics(Path(metrics_file), outcomes)
-    return present_outcomes(outcomes, task.samples)
+    return present_outcomes(outcomes, task.samples, read_recorded(module).states)
 
 
 def _planned(job: Job, planner: Planner) -> Planned:

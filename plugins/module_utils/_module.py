@@ -50,6 +50,7 @@ WAIT_ARG_SPEC: dict[str, dict[str, Any]] = {
     "wait": {"type": "bool", "default": False},
     "wait_timeout": {"type": "float", "default": 300.0},
     "wait_sleep": {"type": "float", "default": 2.0},
+    "leave_out_unknown": {"type": "bool", "default": False},
     "settle": {"type": "float"},
 }
 

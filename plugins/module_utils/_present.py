@@ -59,6 +59,7 @@ def present_look(look: Look, patterns: Iterable[str]) -> dict[str, Any]:
         "resources": {
             name: present_agreement(agreement, look) for name, agreement in look.agreements.items()
         },
+        "encodings": present_encodings(look),
         "not_persisted": list(not_persisted(look.sight)),
         "time": format_time(look.sight.now),
         "epoch": decide_epoch(sight=look.sight, membership=look.membership, resource="").to_dict(),
@@ -250,6 +251,11 @@ def present_agreement(agreement: Agreement, look: Look) -> dict[str, Any]:
         "notes": [str(note) for note in agreement.notes],
         "crd": {"uid": crd.uid, "generation": crd.generation} if crd else {},
     }
+
+
+def present_encodings(look: Look) -> dict[str, str]:
+    """What the servers write of each resource, as storage_audit takes it."""
+    return {name: one.encoding_version for name, one in look.agreements.items()}
 
 
 def present_server(server: ServerSight) -> dict[str, Any]:

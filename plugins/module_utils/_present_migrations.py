@@ -21,6 +21,10 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.outcom
     summarise,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.reasons import plural
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.states import StorageState
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._present_states import (
+    count_states,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._run import NotReached, Result
 
 
@@ -35,9 +39,14 @@ class Planned:
     rewritten: int | None
 
 
-def present_outcomes(outcomes: Mapping[str, Outcome], samples: ProgressSamples) -> Result:
-    """What was done; raises if anything was not."""
+def present_outcomes(
+    outcomes: Mapping[str, Outcome],
+    samples: ProgressSamples,
+    states: Mapping[str, StorageState],
+) -> Result:
+    """What was done, and what is recorded after it; raises if anything was not."""
     summary = summarise(outcomes)
+    records = {name: states.get(name) or StorageState(name) for name in sorted(outcomes)}
     counts = add_up(outcomes.values())
     done = {name: one for name, one in outcomes.items() if one.status not in ("ok", "skipped")}
     made = {name: [one.migration] for name, one in done.items() if one.migration}
@@ -58,6 +67,10 @@ def present_outcomes(outcomes: Mapping[str, Outcome], samples: ProgressSamples) 
         "migrations": made,
         "progress_samples": [list(one) for one in samples.kept],
         "left_out": _left_out(outcomes),
+        "recorded": count_states(
+            {n: {"persisted": one.persisted, "stale": False} for n, one in records.items()}
+        )[0],
+        "not_current": [name for name, one in records.items() if not one.migrated],
         "unfinished": any(one.status == "unfinished" for one in done.values()),
         "diff": {"before": {}, "after": made},
     }

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -35,7 +35,10 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.times 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.states import (
     RecordedStates,
 )
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._present import unheard_of
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._present import (
+    present_encodings,
+    unheard_of,
+)
 
 # How many resources a line for people names; the result holds all of them.
 _NAMED = 10
@@ -114,6 +117,7 @@ def present_states(
         "summary": _summarise(states, due=due, paused=known.upgrading),
         "states": states,
         "due": due,
+        "encodings": present_encodings(look),
         "paused": known.upgrading,
         "migrations": {
             str(one): {"resource": one.resource, "phase": one.phase, "message": one.message}
@@ -176,14 +180,23 @@ def _explained(state: StorageState, look: Look) -> dict[str, str]:
     return versions
 
 
-def _summarise(states: dict[str, Any], *, due: Sequence[str], paused: str) -> list[str]:
-    unknown = [name for name, one in states.items() if UNKNOWN in one["persisted"] or one["stale"]]
+def count_states(states: Mapping[str, Mapping[str, Any]]) -> tuple[str, list[str]]:
+    """How many resources may be stored how, in a line; and which in several versions."""
+    unknown = {name for name, one in states.items() if UNKNOWN in one["persisted"] or one["stale"]}
     several = [
         name for name, one in states.items() if name not in unknown and len(one["persisted"]) > 1
     ]
     settled = len(states) - len(unknown) - len(several)
     total = plural(len(states), "resource")
-    lines = [f"{total}: {settled} current, {len(several)} mixed, {len(unknown)} Unknown."]
+    line = f"{total}: {settled} current, {len(several)} mixed, {len(unknown)} Unknown."
+    return line, several
+
+
+def _summarise(
+    states: Mapping[str, Mapping[str, Any]], *, due: Sequence[str], paused: str
+) -> list[str]:
+    line, several = count_states(states)
+    lines = [line]
     if several:
         lines.append(f"  Stored in several versions: {enumerate_names(several, at_most=_NAMED)}.")
     if due:

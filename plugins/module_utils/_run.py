@@ -24,6 +24,9 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors
 
 Result = Mapping[str, Any]
 
+# Options that take what another task returned.
+_RESULTS = ("audit", "audited_after", "encodings", "since")
+
 
 class NotReached(LockstepError):
     """A state was waited for and did not come; the last result goes along."""
@@ -35,15 +38,25 @@ class NotReached(LockstepError):
 
 def end_module(module: AnsibleModule, work: Callable[[AnsibleModule], Result]) -> None:
     """Do a module's work and end it: nothing else does."""
+    # Before the work, which may take options apart.
+    asked = {"module_args": _shown_options(module.params)}
     try:
         result = work(module)
     except KeyboardInterrupt:
         module.fail_json(msg="Stopped by hand. What was begun goes on when the task is run again.")
     except NotReached as error:
-        module.fail_json(msg=str(error), remedy=error.remedy, **error.result)
+        module.fail_json(msg=str(error), remedy=error.remedy, **error.result, invocation=asked)
     except LockstepError as error:
-        module.fail_json(msg=str(error), remedy=error.remedy)
-    module.exit_json(**result)
+        module.fail_json(msg=str(error), remedy=error.remedy, invocation=asked)
+    module.exit_json(**result, invocation=asked)
+
+
+def _shown_options(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The options for the result, which would double if it held the results of other tasks."""
+    return {
+        name: "the result of another task" if name in _RESULTS and value else value
+        for name, value in params.items()
+    }
 
 
 def tell(line: str) -> None:

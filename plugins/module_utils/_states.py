@@ -76,7 +76,7 @@ def change_states(module: AnsibleModule) -> Result:
     if params["state"] == "absent":
         return _delete(module)
     # Before the look: what has finished by then has finished under the servers that are looked at.
-    known = _known(module)
+    known = read_recorded(module)
     seen = look(module, access, known=read_known(params["audited_after"]))
     resources = recordable(seen, params["resources"])
     if params["state"] == "reset":
@@ -116,7 +116,7 @@ def reset_states(
 ) -> None:
     """Take the records of these resources back to Unknown."""
     if resources:
-        _record(module, access, seen, _known(module), resources, _resetting(seen))
+        _record(module, access, seen, read_recorded(module), resources, _resetting(seen))
 
 
 def judge_pass(
@@ -132,7 +132,7 @@ def tell_states(module: AnsibleModule) -> Result:
     """What storage_state_info does."""
     check_positive(module.params, "stale_after")
     seen = look(module, read_access(module))
-    known = _known(module)
+    known = read_recorded(module)
     window = timedelta(seconds=module.params["stale_after"])
     resources = recordable(seen, module.params["resources"])
     # Also what nobody serves any more: it may still be stored.
@@ -142,7 +142,8 @@ def tell_states(module: AnsibleModule) -> Result:
     return present_states(seen, known, resources=chosen, window=window, settle=settle)
 
 
-def _known(module: AnsibleModule) -> RecordedStates:
+def read_recorded(module: AnsibleModule) -> RecordedStates:
+    """All states and migrations, as they are now."""
     with entry_server(module, what="The StorageStates can't be read") as server:
         return observe_states(server)
 

@@ -138,6 +138,12 @@ resources:
       reasons: []
       notes: []
       crd: {}
+encodings:
+  description: What the servers write of each chosen resource, for
+    O(lockstep.kubernetes.storage_audit#module:encodings); empty where they differ.
+  returned: always
+  type: dict
+  sample: {deployments.apps: apps/v1, pods: v1}
 epoch:
   description: Who the servers are and what they run. Together with RV(resources.crd) it must not
     change for a verdict to stay true; compare it, don't read it.

@@ -43,9 +43,10 @@ options:
     type: raw
   encodings:
     description:
-      - What the servers write of each resource now, either
-        RV(lockstep.kubernetes.discovery_hash#module:resources), or a dictionary with the
-        group/version by resource, such as V(apps/v1) by C(deployments.apps).
+      - What the servers write of each resource now, as
+        RV(lockstep.kubernetes.discovery_hash#module:encodings), a dictionary with the group/version
+        by resource, such as V(apps/v1) by C(deployments.apps). Also
+        RV(lockstep.kubernetes.discovery_hash#module:resources) is taken.
       - What is stored in another version is then named in RV(resources.outdated), so that a
         migration can rewrite that and nothing else.
       - A resource without a version here, as where the servers differ, is counted and not named.
@@ -117,7 +118,7 @@ EXAMPLES = r"""
 - name: Name the objects that are stored in another version
   lockstep.kubernetes.storage_audit:
     manifest: /etc/kubernetes/manifests/kube-apiserver.yaml
-    encodings: "{{ look.resources }}"
+    encodings: "{{ look.encodings }}"
   become: true
   register: stored
 

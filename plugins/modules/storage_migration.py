@@ -156,7 +156,7 @@ EXAMPLES = r"""
 
 - name: Read what is stored
   lockstep.kubernetes.storage_audit:
-    encodings: "{{ look.resources }}"
+    encodings: "{{ look.encodings }}"
   delegate_to: "{{ groups['etcd'][0] }}"
   register: audit
 
@@ -297,6 +297,17 @@ left_out:
   type: dict
   sample:
     pods: all that is stored of it is in its current version
+recorded:
+  description: What is recorded of all chosen resources in the end, in a line.
+  returned: when O(state=succeeded), but not in check mode
+  type: str
+  sample: "63 resources: 60 current, 0 mixed, 3 Unknown."
+not_current:
+  description: Chosen resources that are not known to be stored in their current version only.
+  returned: when O(state=succeeded), but not in check mode
+  type: list
+  elements: str
+  sample: []
 unfinished:
   description: Whether a next run of the same task goes on where this one stopped.
   returned: when O(state=succeeded)

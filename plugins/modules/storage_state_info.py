@@ -81,6 +81,12 @@ due:
   type: list
   elements: str
   sample: []
+encodings:
+  description: What the servers write of each chosen resource, for
+    O(lockstep.kubernetes.storage_audit#module:encodings); empty where they differ.
+  returned: always
+  type: dict
+  sample: {deployments.apps: apps/v1, pods: v1}
 migrations:
   description: All migrations, whoever made them, with resource, phase and message.
   returned: always

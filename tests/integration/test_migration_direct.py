@@ -28,7 +28,7 @@ from lab.control_plane import ControlPlane, PrivateNetwork, ServerSpec, control_
 from lab.direct import count_versions, migrate, running
 from lab.objects import CRDS, crd
 from lab.proxy import Proxy, cluster_admin
-from lab.recorder import Recorder, call_module, conditions
+from lab.recorder import Recorder, call_module, conditions, parse_time
 from lab.waiting import eventually
 from lab.webhooks import VALIDATING_WEBHOOKS, Webhooks, denying_configuration
 
@@ -191,6 +191,30 @@ def things_of(lone: Recorder) -> Any:
         return Things(lone, plural, namespaced)
 
     return define
+
+
+class TestRecord:
+    def test_r3_what_is_not_due_does_not_go_stale_while_the_rest_is_migrated(
+        self, lone: Recorder, things_of: Any
+    ) -> None:
+        # Given one resource that is proved, and one that takes longer than a record lasts.
+        things = things_of("slows")
+        things.fill(12)
+        lone.observe(MAPS, things.resource)
+        lone.vouch(MAPS)
+        things.store_as("v2")
+        lone.observe(MAPS, things.resource)
+        looked_at = parse_time(lone.status(MAPS)["lastHeartbeatTime"])
+
+        result = migrate(lone, MAPS, things.resource, max_qps=2, stale_after=4)
+
+        assert not result.get("failed"), result["msg"]
+        assert things.stored() == {"v2": 12}
+        again = parse_time(lone.status(MAPS)["lastHeartbeatTime"])
+        assert (again - looked_at).total_seconds() >= 4
+        assert lone.persisted(MAPS) == [lone.shown_hash(MAPS)]
+        assert result["not_current"] == []
+        assert result["recorded"] == "2 resources: 2 current, 0 mixed, 0 Unknown."
 
 
 class TestNamesOnly:

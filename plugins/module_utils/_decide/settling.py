@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from .agreement import Agreement
@@ -36,6 +36,12 @@ class Look:
         """Whether the view is complete and every resource in it agreed on."""
         everything = all(one.agreed for one in self.agreements.values())
         return self.membership.complete and everything and not self.unheard_of
+
+    @property
+    def without_unknown(self) -> Look:
+        """The same without what nobody can know, and so without what never comes to be agreed."""
+        kept = {name: one for name, one in self.agreements.items() if one.status != "unknown"}
+        return replace(self, agreements=kept, unheard_of=())
 
     @property
     def definitions(self) -> dict[str, tuple[str, int]]:

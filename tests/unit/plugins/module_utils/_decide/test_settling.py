@@ -104,3 +104,11 @@ def test_r8_a_resource_that_no_server_knows_is_never_agreed_on():
     seen = look(*AGREED)
     assert seen.agreed
     assert not replace(seen, unheard_of=("gadgets.example.com",)).agreed
+
+
+def test_what_nobody_can_know_is_not_waited_for_if_asked():
+    seen = replace(look(*DIFFERING), unheard_of=("gadgets.example.com",))
+    unknown = replace(seen.agreements[WIDGETS], status="unknown")
+
+    assert not seen.without_unknown.agreed
+    assert replace(seen, agreements={WIDGETS: unknown}).without_unknown.agreed
