@@ -45,7 +45,14 @@ lab: dev # Start a control plane of your own on 127.0.0.1; Ctrl-C ends it
 # -- Check it ----------------------------------------------------------------------------------
 
 .PHONY: test
-test: lint unit integration molecule # Run all checks and tests: what has to pass
+test: lint unit servers # Run all checks and tests: what has to pass
+	@mkdir -p build; \
+	echo "The molecule scenarios run beside the integration tests: build/molecule.log"; \
+	$(MAKE) molecule > build/molecule.log 2>&1 & \
+	beside=$$!; trap 'kill $$beside 2> /dev/null || true' EXIT; \
+	$(MAKE) integration || { echo "The integration tests failed."; exit 1; }; \
+	wait $$beside || { cat build/molecule.log; echo "The molecule scenarios failed."; exit 1; }; \
+	grep -E '^(INFO|CRITICAL) +\[.*(Executed|Molecule executed)' build/molecule.log || tail -n 3 build/molecule.log
 	@echo "All checks and tests passed."
 
 .PHONY: test-long
@@ -60,14 +67,16 @@ lint: dev stage # Run the static checks (ONLY=mypy runs one)
 unit: dev # Run the unit tests
 	@python -m pytest -q tests/unit
 
-.PHONY: integration
-integration: dev packages # Run the tests against real control planes
+.PHONY: servers
+servers: dev packages
 	@$(LAB) build
+
+.PHONY: integration
+integration: servers # Run the tests against real control planes
 	@$(INSIDE) python -m pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder --durations=15 tests/integration
 
 .PHONY: molecule
-molecule: dev packages # Run the molecule scenarios against real control planes
-	@$(LAB) build
+molecule: servers # Run the molecule scenarios against real control planes
 	@for scenario in default rolling_upgrade coordinated; do (cd extensions && $(INSIDE) molecule test -s $$scenario); done
 
 .PHONY: truth
@@ -76,14 +85,12 @@ truth: dev packages # Hold the gate's verdicts against real servers (STORES=100;
 	@$(INSIDE) python -m truth $(if $(SEED),--seed $(SEED)) $(if $(STORES),--stores $(STORES))
 
 .PHONY: bench
-bench: dev packages # Measure, and compare with the aims (ONLY=name measures one)
-	@$(LAB) build
+bench: servers # Measure, and compare with the aims (ONLY=name measures one)
 	@$(BENCH).load
 	@$(INSIDE) python -m bench $(ONLY)
 
 .PHONY: bench-million
-bench-million: dev packages # Measure with a million objects, which takes half an hour
-	@$(LAB) build
+bench-million: servers # Measure with a million objects, which takes half an hour
 	@$(BENCH).load
 	@$(INSIDE) python -m bench million_peak_mb million_linearity
 

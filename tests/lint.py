@@ -9,6 +9,7 @@ import sys
 import sysconfig
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -110,7 +111,10 @@ def main(only: list[str]) -> int:
     if not chosen:
         print(f"No check is named {' or '.join(only)}.")
         return 1
-    failed = [check.name for check in chosen if not passes(check)]
+    # Two at a time, the longest ones first; each is told as soon as it is done.
+    with ThreadPoolExecutor(2) as pool:
+        runs = {pool.submit(run, check): check for check in reversed(chosen)}
+        failed = [runs[done].name for done in as_completed(runs) if not passed(done.result())]
     if failed:
         print(f"\nFailed: {', '.join(failed)}")
     return bool(failed)
@@ -130,27 +134,41 @@ def execute(check: Check) -> subprocess.CompletedProcess[str]:
     )
 
 
-def passes(check: Check) -> bool:
-    """Run one check; its output is shown only if there is something to mend."""
-    print(f"{check.name:20}", end=" ", flush=True)
+@dataclass(frozen=True)
+class Run:
+    """A check that was run."""
+
+    check: Check
+    code: int
+    printed: str
+    seconds: float
+
+
+def run(check: Check) -> Run:
+    """Run one check, once more if it was only unlucky."""
     started = time.monotonic()
-    run = execute(check)
-    if UNLUCKY in run.stdout:
-        run = execute(check)
-    seconds = time.monotonic() - started
-    count = 0 if "All targets skipped" in run.stdout else check.looked_at(run.stdout)
-    passed = run.returncode == 0 and count > 0
-    if run.returncode:
+    done = execute(check)
+    if UNLUCKY in done.stdout:
+        done = execute(check)
+    return Run(check, done.returncode, done.stdout, time.monotonic() - started)
+
+
+def passed(done: Run) -> bool:
+    """Tell how a check went; its output is shown only if there is something to mend."""
+    check = done.check
+    count = 0 if "All targets skipped" in done.printed else check.looked_at(done.printed)
+    if done.code:
         verdict = "FAILED"
     elif not count:
         verdict = f"FAILED: checked no {check.things}"
     else:
         verdict = f"{count} {check.things}"
-    print(f"{verdict:40} {seconds:6.1f} s", flush=True)
-    if not passed:
+    print(f"{check.name:20} {verdict:40} {done.seconds:6.1f} s", flush=True)
+    if done.code or not count:
         # Tools that see the staged copy should still name the file to edit.
-        print(run.stdout.replace(f"{ROOT / STAGE}/", "").replace(f"{STAGE}/", ""))
-    return passed
+        print(done.printed.replace(f"{ROOT / STAGE}/", "").replace(f"{STAGE}/", ""))
+        return False
+    return True
 
 
 def ceiling() -> str:

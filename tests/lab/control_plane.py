@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +141,8 @@ class Server:
     def url(self) -> str:
         return f"https://{self.address}:{self.port}"
 
-    @property
+    # One for all requests: a new connection costs more than most of them.
+    @cached_property
     def api(self) -> Api:
         """The administrator's client to this very server."""
         return Api(self.url, self._plane.admin)
@@ -339,7 +341,7 @@ class ControlPlane:
         endpoints = [e for one in slices for e in one.get("endpoints") or []]
         return any(address in endpoint["addresses"] for endpoint in endpoints)
 
-    @property
+    @cached_property
     def api(self) -> Api:
         """The administrator's client, through the load balancer."""
         return Api(self.balancer.url, self.admin)

@@ -128,10 +128,15 @@ class Recorder:
         return list(self.status(resource)["persistedStorageVersionHashes"])
 
     def set_status(self, resource: str, **fields: Any) -> Any:
-        """Write the status as any other client would."""
-        document = self.state(resource)
-        document["status"] = {**document.get("status", {}), **fields}
-        return self.api.replace(f"{STATES}/{resource}/status", document)
+        """Write the status as any other client would, and after others that write it too."""
+        while True:
+            document = self.state(resource)
+            document["status"] = {**document.get("status", {}), **fields}
+            try:
+                return self.api.replace(f"{STATES}/{resource}/status", document)
+            except ApiError as error:
+                if error.status != 409:
+                    raise
 
     def age(self, *resources: str, seconds: float) -> None:
         """Let the last look at resources have been that much earlier."""

@@ -43,6 +43,8 @@ USER_AGENT = "lockstep.kubernetes"
 _JSON = "application/json"
 _MERGE_PATCH = "application/merge-patch+json"
 _RETRY_SECONDS = 0.5
+# A server that has just started fills its cache of a resource when that is first asked for.
+_FILLING_SECONDS = 0.02
 # An answer that went well, of a known length, on a connection that stays.
 _PLAIN_ANSWER = re.compile(
     rb"HTTP/1\.1 200 (?!.*\r\n(?:Connection|Transfer-Encoding|Content-Encoding):)"
@@ -51,6 +53,8 @@ _PLAIN_ANSWER = re.compile(
 )
 # What a server says of writes while it has not yet reported what it encodes.
 _REGISTERING = "storage version registration"
+# And of a resource whose cache it is filling.
+_FILLING = "storage is (re)initializing"
 
 
 class ServerFault(Exception):
@@ -80,6 +84,11 @@ class ServerFault(Exception):
     def passing(self) -> bool:
         """Whether the server refused only because it is still starting, or has too much to do."""
         return self.status == 429 or (self.status == 503 and _REGISTERING in self.fault)
+
+    @property
+    def filling(self) -> bool:
+        """Whether the server only fills a cache, which takes a moment and no load of ours."""
+        return self.status == 429 and _FILLING in self.fault
 
     def as_error(self, what: str) -> LockstepError:
         """The same, as the failure of the whole task."""
@@ -254,6 +263,7 @@ class ApiServer:
         What is only read is asked for once more, too, when the connection broke.
         """
         may_break = method == "GET"
+        filling = _FILLING_SECONDS
         while True:
             try:
                 return self._request_once(method, path, query, accept, document)
@@ -262,7 +272,10 @@ class ApiServer:
                 if not again or self.deadline.left() <= _RETRY_SECONDS:
                     raise
                 may_break = may_break and not fault.broken
-            time.sleep(_RETRY_SECONDS)
+                pause = _RETRY_SECONDS
+                if fault.filling:
+                    pause, filling = filling, min(2 * filling, _RETRY_SECONDS)
+            time.sleep(pause)
 
     def _request_once(
         self,
