@@ -87,11 +87,12 @@ def observe_and_answer(module: AnsibleModule, present: Present) -> Result:
     result = {"changed": False, **seen, "waited": round(waited, 1)}
     if settled:
         return result
-    if last.agreed:
+    awaited = _awaited(last, module)
+    if awaited.agreed:
         why = "The servers agree, but not for as long as settle asks"
         remedy = "Raise wait_timeout, or lower settle"
     else:
-        why = " ".join(str(reason) for reason in all_reasons(last))
+        why = " ".join(str(reason) for reason in all_reasons(awaited))
         remedy = "Or raise wait_timeout if the servers are still being rolled"
     raise NotReached(f"No settled agreement after {waited:.0f} s", why, remedy, result=result)
 
@@ -108,7 +109,7 @@ def look_until_settled(module: AnsibleModule, access: Access) -> tuple[Look, flo
         try:
             seen = look(module, access)
             first = False
-            awaited = seen.without_unknown if params["leave_out_unknown"] else seen
+            awaited = _awaited(seen, module)
             settling = settler.take(awaited, at=time.monotonic())
             settled = settling.done
             if not settled:
@@ -127,6 +128,11 @@ def look_until_settled(module: AnsibleModule, access: Access) -> tuple[Look, flo
     if isinstance(seen, LockstepError):
         raise seen
     return seen, waited, settled
+
+
+def _awaited(seen: Look, module: AnsibleModule) -> Look:
+    """The part of a look that is waited for."""
+    return seen.without_unknown if module.params["leave_out_unknown"] else seen
 
 
 def _progress(look_: Look, settling: Settling) -> str:

@@ -77,6 +77,22 @@ class TestCustomResources:
         assert f"the CustomResourceDefinition of {name} stores waiting.example.com/v2" in reason
         assert "which is not served" in reason
 
+    def test_what_is_unknown_is_waited_for_unless_it_is_to_be_left_out(
+        self, two_servers: ControlPlane, define: Callable[..., str]
+    ) -> None:
+        name = define("veiled", storage="v2", served=("v1",))
+        eventually(lambda: served_everywhere(two_servers, "veiled"), within=30)
+        options = {"resources": [name, "pods"], "wait": True, "settle": 0, "wait_timeout": 1}
+
+        waited_for = look(two_servers, **options)
+        left_out = look(two_servers, leave_out_unknown=True, **options)
+
+        assert waited_for["failed"]
+        assert "which is not served" in waited_for["msg"]
+        assert not left_out.get("failed"), left_out
+        assert left_out["verdict"] == "unknown"
+        assert left_out["encodings"] == {"pods": "v1", name: ""}
+
 
 class TestSettling:
     def test_a_storage_version_that_moves_during_the_wait_starts_it_anew(
