@@ -48,8 +48,8 @@ lab: dev # Start a control plane of your own on 127.0.0.1; Ctrl-C ends it
 test: lint unit servers # Run all checks and tests: what has to pass
 	@mkdir -p build; \
 	echo "The molecule scenarios run beside the integration tests: build/molecule.log"; \
-	$(MAKE) molecule > build/molecule.log 2>&1 & \
-	beside=$$!; trap 'kill $$beside 2> /dev/null || true' EXIT; \
+	setsid $(MAKE) molecule > build/molecule.log 2>&1 & \
+	beside=$$!; trap 'kill -- -$$beside 2> /dev/null || true' EXIT; \
 	$(MAKE) integration || { echo "The integration tests failed."; exit 1; }; \
 	wait $$beside || { cat build/molecule.log; echo "The molecule scenarios failed."; exit 1; }; \
 	grep -E '^(INFO|CRITICAL) +\[.*(Executed|Molecule executed)' build/molecule.log || tail -n 3 build/molecule.log
