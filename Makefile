@@ -52,7 +52,7 @@ test: lint unit servers # Run all checks and tests: what has to pass
 	beside=$$!; trap 'kill -- -$$beside 2> /dev/null || true' EXIT; \
 	$(MAKE) integration || { echo "The integration tests failed."; exit 1; }; \
 	wait $$beside || { cat build/molecule.log; echo "The molecule scenarios failed."; exit 1; }; \
-	grep -E '^(INFO|CRITICAL) +\[.*(Executed|Molecule executed)' build/molecule.log || tail -n 3 build/molecule.log
+	grep -a 'actions=' build/molecule.log
 	@echo "All checks and tests passed."
 
 .PHONY: test-long
