@@ -157,11 +157,14 @@ class Server:
         self.process = Process(self._command(), log=log, hostname=self.name)
 
     def wait_ready(self, timeout: float = 90) -> None:
+        """Wait until it is ready, and others find it."""
         assert self.process is not None
         process = self.process
         # A wrong certificate is the point of some tests; then the port is all that can be awaited.
         if self.spec.certificate == "good":
             self._plane.wait(self.api.ready, process, timeout)
+            # Others find it in the EndpointSlice, which it joins a little later.
+            self._plane.wait(lambda: self._plane.published(self, through=self), process, 30)
         else:
             self._plane.wait(lambda: "Serving securely" in process.tail(10_000), process, timeout)
 
@@ -317,8 +320,6 @@ class ControlPlane:
             time.sleep(0.05)
         for server in added:
             server.wait_ready()
-            if server.spec.certificate == "good":
-                self._wait_published(server)
         return added
 
     def start_server(self, spec: ServerSpec) -> Server:
@@ -327,11 +328,6 @@ class ControlPlane:
         server = self.servers[name] = Server(self, name, spec)
         server.start()
         return server
-
-    def _wait_published(self, server: Server) -> None:
-        """Wait until the others can find it: a server joins the EndpointSlice a little later."""
-        assert server.process is not None
-        self.wait(lambda: self.published(server, through=server), server.process, 30)
 
     def published(self, server: Server, *, through: Server) -> bool:
         """Whether the EndpointSlice of the servers names one, as another one shows it."""
