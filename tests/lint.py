@@ -113,8 +113,8 @@ def main(only: list[str]) -> int:
         return 1
     # Two at a time, the longest ones first; each is told as soon as it is done.
     with ThreadPoolExecutor(2) as pool:
-        runs = {pool.submit(run, check): check for check in reversed(chosen)}
-        failed = [runs[done].name for done in as_completed(runs) if not passed(done.result())]
+        runs = as_completed([pool.submit(run, check) for check in reversed(chosen)])
+        failed = [done.check.name for done in (one.result() for one in runs) if not passed(done)]
     if failed:
         print(f"\nFailed: {', '.join(failed)}")
     return bool(failed)

@@ -18,7 +18,6 @@ from lab.catalogue import everything, raw_object
 from lab.control_plane import ControlPlane, PrivateNetwork, ServerSpec
 from lab.fixtures import Planes
 from lab.recorder import Recorder
-from lab.waiting import eventually
 
 UP, DOWN = ("1.36.3", "1.37.0"), ("1.37.0", "1.36.3")
 # `make truth` has the API servers of older releases built; the other tests do without.
@@ -111,8 +110,7 @@ class TestWayThereAndBack:
 
         there = ask(recorder, "1.37.0", **audit(recorder))
         read_there = become(plane, server_before(later))
-        server = plane.servers["cp-1"]
-        eventually(lambda: plane.published(server, through=server), within=60)
+        plane.servers["cp-1"].wait_ready()
         back = ask(recorder, "1.36.3", **audit(recorder))
         plane.etcd.put_all(newer)
         too_late = ask(recorder, "1.36.3", **audit(recorder))
