@@ -83,7 +83,12 @@ CHECKS = (
             "--validate-collection-refs=dependent",
             ".",
         ),
-        files("plugins/modules/*.py", "plugins/filter/*.y*ml", "roles/*/meta/argument_specs.yml"),
+        files(
+            "plugins/modules/*.py",
+            "plugins/filter/*.y*ml",
+            "plugins/test/*.y*ml",
+            "roles/*/meta/argument_specs.yml",
+        ),
         "documented plugins and roles",
     ),
     Check(

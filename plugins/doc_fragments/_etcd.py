@@ -43,9 +43,17 @@ options:
       - Addresses, certificates and whatever else it says of etcd are taken from its flags, unless
         the options are given.
     type: path
+  etcd_servers_overrides:
+    description:
+      - Resources that the API servers keep in another etcd, and where that is, as in their flag
+        C(--etcd-servers-overrides), such as V(/events#https://HOST:2379). The same certificates
+        are used for it.
+      - The default is what O(manifest) says. Without a manifest, give it where the API servers
+        have that flag.
+    type: str
   timeout:
     description:
-      - Seconds in which etcd must have answered each request.
+      - Seconds in which etcd must have answered each request as a whole.
     type: float
     default: 30.0
 """

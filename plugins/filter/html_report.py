@@ -16,10 +16,10 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors
 from ansible_collections.lockstep.kubernetes.plugins.plugin_utils._report import render_report
 
 
-def html_report(verdicts: object, migration: object = None) -> str:
+def html_report(verdicts: object, migration: object = None, outcome: object = None) -> str:
     """Write the page."""
     try:
-        return render_report(verdicts, migration)
+        return render_report(verdicts, migration, outcome)
     except LockstepError as error:
         raise AnsibleFilterError(f"html_report: {error}") from error
 

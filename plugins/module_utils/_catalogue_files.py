@@ -39,9 +39,16 @@ def keep_catalogue(module: AnsibleModule) -> Result:
             "There is no such directory",
             "Give a path in a directory that is there",
         )
-    read = read_reported(look(module, read_access(module), ["*"]))
+    if dest.exists() and not dest.is_file():
+        raise LockstepError(
+            f"The option dest is {dest}",
+            "That is no file",
+            "Give the path of a file, which is written anew",
+        )
+    seen = look(module, read_access(module), ["*"])
+    read = read_reported(seen, default_apis=module.params["default_apis"])
     text = format_catalogue(read)
-    changed = not dest.exists() or dest.read_text(encoding="utf-8") != text
+    changed = not dest.exists() or dest.read_bytes() != text.encode()
     if changed and not module.check_mode:
         handle, fresh = tempfile.mkstemp(dir=module.tmpdir)
         with os.fdopen(handle, "w", encoding="utf-8") as file:

@@ -14,7 +14,10 @@ from dataclasses import replace
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.locks import ProcessLock
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.locks import (
+    LostError,
+    ProcessLock,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.migrations.direct import (
     DirectMigration,
     Orders,
@@ -69,10 +72,14 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.serve
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.states import (
     observe_migrations_of,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._reencryption import Reencryption
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._run import Teller
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._watcher import Watcher
 
 _LOCK = "migrate"
+_BEGUN = "rewriting"
+# How long a pass may run migrations, unless it is told: half of the time between two passes.
+SLICE_SECONDS = 120.0
 
 
 class DirectRunner:
@@ -88,13 +95,18 @@ class DirectRunner:
         say: Teller,
         samples: ProgressSamples,
         beat: Callable[[], None],
+        keys: Reencryption,
     ) -> None:
         self._module, self._params = module, module.params
         self._access = read_access(module)
         self._plan, self._watcher = plan, watcher
         self._count, self._say, self._beat = count, say, beat
         self._begun = time.monotonic()
+        self._by_pass = self._params["state"] == "advanced"
+        # How long to work; 0 is to the end.
+        self._seconds = self._params["stop_after"] or (SLICE_SECONDS if self._by_pass else 0.0)
         self._samples, self._done = samples, 0
+        self._keys = keys
 
     def run(self, jobs: Sequence[Job]) -> dict[str, Outcome]:
         """Run them all, those first that were begun before."""
@@ -103,7 +115,9 @@ class DirectRunner:
             return outcomes
         with entry_server(self._module, what="The migrations can't be run") as server:
             lock = ProcessLock(server, _LOCK)
-            lock.take(patience=self._params["stuck_after"], say=self._say.now)
+            # A pass does not wait for another run: that one does the same work.
+            patience = 0.0 if self._by_pass else self._params["stuck_after"]
+            lock.take(patience=patience, say=self._say.now)
             try:
                 for job in sorted(jobs, key=lambda one: not _was_running(one)):
                     outcomes[job.resource] = self._run_direct(server, lock, job)
@@ -117,11 +131,23 @@ class DirectRunner:
 
     def _run_direct(self, server: ApiServer, lock: ProcessLock, job: Job) -> Outcome:
         begun = time.monotonic()
+        try:
+            # The end of the job before may have taken long.
+            _require_lock(lock)
+        except Stopped as stopped:
+            return Outcome(job.resource, "unfinished", reason=str(stopped.reason))
         if self._done_meanwhile(server, job):
-            return Outcome(job.resource, "ok", reason="another run has migrated it meanwhile")
+            why = "another run has migrated it meanwhile"
+            if not job.reencrypts:
+                return Outcome(job.resource, "ok", reason=why)
+            why += ", and only that run can tell whether its keys are verified"
+            return Outcome(job.resource, "skipped", reason=why)
+        in_vain = self._keys.begin(job)
+        if in_vain:
+            return Outcome(job.resource, "skipped", reason=in_vain)
         migrations = self._own_migrations(server, job)
         kept = MigrationRecord(server, self._plan.known.migration_paths[OUT_OF_TREE], migrations)
-        resumed = read_position(migrations[0]) if job.only is None else Position()
+        resumed = self._resumed(job, migrations)
 
         def said(counts: Counts) -> str:
             seconds = time.monotonic() - begun
@@ -132,6 +158,9 @@ class DirectRunner:
         def check() -> bool:
             self._say.rarely(lambda: f"{job.resource}: {said(run.counts)}")
             self._sample(run.counts.done - resumed.counts.done)
+            if self._is_over():
+                run.save_now()
+                raise Stopped(self._over(job), "paused")
             return self._check(job, lock)
 
         run = DirectMigration(
@@ -157,7 +186,7 @@ class DirectRunner:
             resumed=resumed.counts.done,
         )
         try:
-            kept.begin("rewriting")
+            kept.begin(_BEGUN)
             counts = run.run(resumed)
         except Stopped as stopped:
             reached = replace(outcome, counts=run.counts, seconds=time.monotonic() - begun)
@@ -167,6 +196,15 @@ class DirectRunner:
             done = replace(done, status="failed", reason=_failure(counts))
         kept.end(succeeded=not counts.failed, message=done.reason or said(counts), counts=counts)
         return done
+
+    def _resumed(self, job: Job, migrations: Sequence[MigrationSight]) -> Position:
+        """Where to go on: at the start, if what was done before does not serve all of this."""
+        ours, *others = migrations
+        begun = read_position(ours)
+        served = all(one.phase == "running" and one.message == _BEGUN for one in others)
+        if job.only is not None or not served or not self._keys.counts(job, begun):
+            begun = Position()
+        return self._keys.mark(job, begun)
 
     def _sample(self, done: int) -> None:
         self._samples.take(seconds=time.monotonic() - self._begun, done=self._done + done)
@@ -178,8 +216,9 @@ class DirectRunner:
         reached = replace(reached, reason=str(stopped.reason))
         if stopped.kind in ("superseded", "deleted"):
             found = observe_migrations_of(server, reached.resource)
-            unfinished = [one for one in found if one.unfinished]
-            delete_migrations(server, unfinished, self._plan.known.migration_paths)
+            # What others asked for is left to be done: only a reconcile of the record ends that.
+            ours = [one for one in found if one.unfinished and one.key is not None]
+            delete_migrations(server, ours, self._plan.known.migration_paths)
             return replace(reached, status="superseded", final=stopped.kind == "deleted")
         if stopped.kind == "paused":
             return replace(reached, status="unfinished")
@@ -196,7 +235,10 @@ class DirectRunner:
         )
 
     def _own_migrations(self, server: ApiServer, job: Job) -> tuple[MigrationSight, ...]:
-        """The migration of this turn, and those of others that the same work serves."""
+        """The migration of this turn, and those of others that the same work serves.
+
+        A list of names serves nobody else: who asks for a migration asks for all of it.
+        """
         name, paths = job.migration, self._plan.known.migration_paths
         ours = [one for one in job.existing if one.name == name and one.api == OUT_OF_TREE]
         # What was begun under other processes proves nothing: it is begun anew.
@@ -209,6 +251,7 @@ class DirectRunner:
             key=job.key,
             existing=[one for one in job.existing if one not in void],
             paths=paths,
+            owner=self._plan.owner,
         )
         found = observe_migrations_of(server, job.resource)
         unfinished = [one for one in found if one.unfinished and one.api == OUT_OF_TREE]
@@ -219,7 +262,8 @@ class DirectRunner:
                 "Somebody deleted it, or ended it, at the same moment",
                 "Run the task again",
             )
-        return (*first, *(one for one in unfinished if one.name != name))
+        others = [one for one in unfinished if one.name != name] if job.only is None else []
+        return (*first, *others)
 
     def _limits(self) -> Limits:
         full = self._params["speed"] == "full"
@@ -235,20 +279,19 @@ class DirectRunner:
         """Whether to hold; what ends the work is raised."""
         if not job.forced:
             self._require_watched(job.resource)
-        stop_after = self._params["stop_after"]
-        if stop_after and time.monotonic() - self._begun > stop_after:
-            raise Stopped(
-                Reason(
-                    f"{job.resource}: {stop_after:.0f} s have passed",
-                    "Run the task again to go on",
-                    resource=job.resource,
-                ),
-                "paused",
-            )
-        if not lock.keep():
-            raise Stopped(Reason("another run has taken over", "Leave it to that run"), "paused")
+        _require_lock(lock)
         self._beat()
         return self._watcher.doubt is not None and not job.forced
+
+    def _is_over(self) -> bool:
+        return bool(self._seconds) and time.monotonic() - self._begun > self._seconds
+
+    def _over(self, job: Job) -> Reason:
+        return Reason(
+            f"{job.resource}: {self._seconds:.0f} s have passed",
+            "The next pass goes on" if self._by_pass else "Run the task again to go on",
+            resource=job.resource,
+        )
 
     def _require_watched(self, resource: str) -> None:
         void = self._watcher.broken(resource)
@@ -264,6 +307,13 @@ class DirectRunner:
                 ),
                 "paused",
             )
+
+
+def _require_lock(lock: ProcessLock) -> None:
+    try:
+        lock.keep()
+    except LostError as lost:
+        raise Stopped(Reason(f"{lost.what}. {lost.why}", lost.remedy), "paused") from lost
 
 
 def _was_running(job: Job) -> bool:

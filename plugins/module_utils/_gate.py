@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -22,6 +23,9 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.agreem
     check_formula,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.audited import (
+    AuditEvidence,
+    Shown,
+    read_audit,
     read_audit_facts,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.catalogue import (
@@ -39,7 +43,6 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.checks
     find_all,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.checks.facts import (
-    AuditFacts,
     CrdFacts,
     Facts,
     ListFacts,
@@ -49,11 +52,22 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.checks
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.checks.objects import (
     must_migrate,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.commands import (
+    Terms,
+    kubectl_for,
+    read_etcd_login,
+    read_start,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.custom_checks import (
     read_custom_checks,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors import (
     LockstepError,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.flags import (
+    ApiFlags,
+    read_manifest,
+    read_switches,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.gate import (
     GateVerdict,
@@ -62,29 +76,44 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.gate i
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.keys import same_objects
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.known import read_known
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.observations import (
-    Release,
-)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.passes import (
     recordable,
-    served_version,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.plans import (
+    decide_from,
+    own_emulation,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.rolling import (
+    differing_by_upgrade,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.settling import Look
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.times import parse_time
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.triggers import (
+    beside_several,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._looks import look
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import entry_server
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.crds import (
     observe_definitions,
     read_definition,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.deployments import (
+    observe_trigger,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.documents import (
+    MalformedError,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.encryption import (
     observe_encryption,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.gates import (
+    observe_feature,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.lists import (
+    listings_of,
     observe_lists,
     serving,
 )
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.objects import ObjectList
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.samples import (
     try_samples,
     try_versions,
@@ -109,6 +138,9 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._run import (
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._states import judge_pass
 
+# Lets servers delete what they can't read; on by default since 1.37.
+_DELETES_UNREADABLE = "AllowUnsafeMalformedObjectDeletion"
+
 # It comes with the package kubernetes, and the entry point reports that one missing.
 with suppress(ImportError):
     import yaml
@@ -119,6 +151,7 @@ def judge_step(module: AnsibleModule) -> Result:
     params = module.params
     check_positive(params, "stale_after", "snapshot_max_age")
     custom = read_custom_checks(params["custom_checks"])
+    read_start(params["started_with"])
     acknowledgements = read_acknowledgements(
         params["acknowledgements"], checks=[*IDS, *(one.name for one in custom)]
     )
@@ -133,6 +166,7 @@ def judge_step(module: AnsibleModule) -> Result:
             from_release=step.from_release,
             to_release=step.to_release,
             now=facts.look.sight.now,
+            differing=differing_by_upgrade(facts),
         )
 
     document = present_gate(decide(), facts)
@@ -159,10 +193,14 @@ def _observe(module: AnsibleModule) -> Facts:
     with entry_server(module, what="The StorageStates can't be read") as server:
         known = observe_states(server, needed=False)
     seen = look(module, access, ["*"], known=read_known(params["audited_after"]))
-    recorded = judge_pass(module, seen, known, recordable(seen, ["*"]))
+    audit = read_audit(params["audit"], params["audited_after"])
+    lists = _list(module, access, seen, audit) if params["lists"] else None
+    shown = _shown(lists, audit) if lists is not None and audit else None
+    recorded = judge_pass(module, seen, known, recordable(seen, ["*"]), shown)
     with entry_server(module, what="The definitions can't be read") as server:
         crds = observe_definitions(server)
-    audit = read_audit_facts(params["audit"]) if params["audit"] else None
+        trigger = observe_trigger(server, known.foreign_trigger(seen.sight.now))
+    audited = read_audit_facts(audit, seen) if audit else None
     facts = Facts(
         step=_step(params, seen, catalogue),
         catalogue=catalogue,
@@ -173,16 +211,18 @@ def _observe(module: AnsibleModule) -> Facts:
         crds=crds,
         window=timedelta(seconds=params["stale_after"]),
         formula_holds=check_formula(seen.sight).holds,
+        flags=_flags(params),
         incoming=incoming,
-        lists=_list(module, access, seen, audit) if params["lists"] else None,
-        audit=audit,
+        lists=lists,
+        audit=audited,
         retired_keys=tuple(params["retired_keys"]),
         snapshot=snapshot,
         snapshot_window=timedelta(seconds=params["snapshot_max_age"]),
-        foreign_trigger=known.foreign_trigger(seen.sight.now),
+        foreign_trigger=beside_several(trigger, seen.membership),
+        terms=_terms(params),
     )
-    encrypted = audit is not None and any(
-        set(one) - {"identity"} for one in audit.encryption.values()
+    encrypted = audited is not None and any(
+        set(one) - {"identity"} for one in audited.encryption.values()
     )
     return replace(
         facts,
@@ -192,43 +232,33 @@ def _observe(module: AnsibleModule) -> Facts:
         )
         if encrypted or facts.retired_keys
         else None,
+        deletes_unreadable=bool(audited and any(audited.undecodable.values()))
+        and observe_feature(
+            access,
+            [one.address for one in seen.sight.servers],
+            feature=_DELETES_UNREADABLE,
+            timeout=params["timeout"],
+        ),
     )
 
 
-def _listings(seen: Look) -> dict[str, ObjectList]:
-    """How to list each resource that is stored; those that are the same objects, once."""
-    found: dict[str, ObjectList] = {}
-    for name, agreement in seen.agreements.items():
-        served = next(
-            (one.resources[name] for one in seen.sight.servers if name in one.resources), None
-        )
-        if agreement.origin == "aggregated" or served is None or "list" not in served.verbs:
-            continue
-        if not any(one in found for one in same_objects(name)):
-            version = served_version(seen.sight, name)
-            found[name] = ObjectList(
-                name,
-                version,
-                namespaced=served.namespaced,
-                served_by=_served_by(seen, name, version),
-            )
-    return found
-
-
-def _served_by(seen: Look, resource: str, version: str) -> str:
-    """A server that serves it, where others do not, as in the middle of a roll."""
-    serving = [
-        server.address
-        for server in seen.sight.servers
-        if resource in server.resources and version in server.resources[resource].served_versions
-    ]
-    return "" if len(serving) == len(seen.sight.servers) else serving[0]
+def _terms(params: Mapping[str, Any]) -> Terms:
+    """In whose words remedies are told, and how the commands in them begin."""
+    given = params.get("kubeconfig") or os.environ.get("K8S_AUTH_KUBECONFIG")
+    context = params.get("context") or os.environ.get("K8S_AUTH_CONTEXT")
+    return Terms(
+        asked_by=params["asked_by"],
+        start=read_start(params["started_with"]),
+        # One that was given as data, or came along for this task alone, is no file of theirs.
+        kubectl=kubectl_for(given if isinstance(given, str) else "", context or ""),
+        etcd=read_etcd_login((params["audit"] or {}).get("reached")),
+    )
 
 
 def _list(
-    module: AnsibleModule, access: Access, seen: Look, audit: AuditFacts | None
+    module: AnsibleModule, access: Access, seen: Look, audit: AuditEvidence | None
 ) -> dict[str, ListFacts]:
-    listings = _listings(seen)
+    """List all objects, at the very revision that an audit counted their keys at."""
     versions = {
         version
         for server in seen.sight.servers
@@ -238,21 +268,15 @@ def _list(
     try:
         lists = observe_lists(
             access,
-            list(listings.values()),
+            list(listings_of(seen).values()),
             served=versions,
             samples=module.params["samples"],
             timeout=module.params["timeout"],
             tell=Teller(wanted=True).rarely,
+            at=audit.revision_of if audit else lambda resource: 0,
         )
     except ServerFault as fault:
         raise fault.as_error(f"Objects can't be listed through {access.host}") from fault
-    with entry_server(module, what="Objects can't be counted") as server:
-        for name, keys in (audit.keys if audit else {}).items():
-            objects = lists[name].objects if name in lists else None
-            if audit and objects is not None and objects < keys:
-                with serving(access, listings[name], server) as asked:
-                    shown = listings[name].count_at(asked, audit.revision)
-                lists[name] = replace(lists[name], audited=keys, shown=shown)
     for name in seen.agreements:
         same = next((one for one in same_objects(name) if one in lists), None)
         if same:
@@ -260,10 +284,20 @@ def _list(
     return lists
 
 
+def _shown(lists: Mapping[str, ListFacts], audit: AuditEvidence) -> dict[str, Shown]:
+    """What lists at the audit's revision showed."""
+    return {
+        name: Shown(one.objects, one.fault)
+        if one.revision == audit.revision_of(name)
+        else Shown(None, "etcd has compacted that revision")
+        for name, one in lists.items()
+    }
+
+
 def _try(module: AnsibleModule, access: Access, facts: Facts) -> dict[str, SampleFacts]:
     """Try a few objects of what has to be rewritten, and of what webhooks convert."""
     found: dict[str, SampleFacts] = {}
-    listings = _listings(facts.look)
+    listings = listings_of(facts.look)
     with entry_server(module, what="Objects can't be tried") as server:
         for name, listing in listings.items():
             listed, crd = (facts.lists or {}).get(name), facts.crds.get(name)
@@ -306,17 +340,17 @@ def _incoming(places: Iterable[str]) -> dict[str, CrdFacts]:
     found: dict[str, CrdFacts] = {}
     for place in places:
         try:
-            documents = list(yaml.safe_load_all(_read_manifest(place)))
-        except (OSError, UnicodeDecodeError, yaml.YAMLError, URLError) as error:
+            for one in yaml.safe_load_all(_read_manifest(place)):
+                if isinstance(one, Mapping) and one.get("kind") == "CustomResourceDefinition":
+                    definition = read_definition(one)
+                    found[definition.resource] = definition
+        except (OSError, UnicodeDecodeError, yaml.YAMLError, URLError, MalformedError) as error:
+            why = error.why if isinstance(error, MalformedError) else error
             raise LockstepError(
                 f"The option crd_manifests names {place}",
-                f"It can't be read: {error}",
+                f"It can't be read: {why}",
                 "Give the path of a YAML file on the host that runs the task, or its URL",
             ) from error
-        for one in documents:
-            if isinstance(one, Mapping) and one.get("kind") == "CustomResourceDefinition":
-                definition = read_definition(one)
-                found[definition.resource] = definition
     return found
 
 
@@ -346,9 +380,40 @@ def _snapshot(text: str | None) -> datetime | None:
     return taken
 
 
+def _flags(params: Mapping[str, Any]) -> ApiFlags | None:
+    """The flags that servers will have: as given, else as their manifest has them."""
+    given = {
+        name: read_switches(f"The option {name}", params[name])
+        for name in ("runtime_config", "feature_gates")
+        if params[name] is not None
+    }
+    read = _manifest_flags(params["apiserver_manifest"])
+    if not given:
+        return read
+    return replace(read or ApiFlags(), **given)
+
+
+def _manifest_flags(text: str | None) -> ApiFlags | None:
+    if not text:
+        return None
+    try:
+        return read_manifest(yaml.safe_load(text))
+    except (yaml.YAMLError, LockstepError) as error:
+        raise LockstepError(
+            "The option apiserver_manifest can't be used",
+            str(error),
+            "Give the text of a kube-apiserver's static pod manifest, or runtime_config and"
+            " feature_gates instead",
+        ) from error
+
+
 def _step(params: Mapping[str, Any], seen: Look, catalogue: Catalogue) -> Step:
-    from_release, emulated = _running(params["from_release"], seen)
     to_release = _named(params["to_release"])
+    from_release, running = decide_from(
+        _named(params["from_release"]) if params["from_release"] else "",
+        [one.release for one in seen.sight.servers if one.release],
+        to_release=to_release if params["from_recorded"] else "",
+    )
     rollback = _named(params["rollback_release"] or from_release)
     return Step(
         from_release=from_release,
@@ -356,25 +421,9 @@ def _step(params: Mapping[str, Any], seen: Look, catalogue: Catalogue) -> Step:
         rollback_release=rollback,
         target=catalogue.find(to_release, emulated=params["to_emulated"] or ""),
         rollback=catalogue.find(rollback),
-        current=catalogue.find(from_release, emulated=emulated),
+        current=catalogue.find(running.git_version, emulated=own_emulation(running)),
         rolling=params["rolling"],
     )
-
-
-def _running(given: str | None, seen: Look) -> tuple[str, str]:
-    """The release that is left: the one given, or the oldest that a server runs."""
-    releases: list[Release] = [one.release for one in seen.sight.servers if one.release]
-    if given:
-        return _named(given), ""
-    if not releases:
-        raise LockstepError(
-            "The option from_release is not given",
-            "No server tells what it runs",
-            "Give it, such as 1.36.3",
-        )
-    oldest = min(releases, key=lambda one: parse_release(one.git_version))
-    name = ".".join(map(str, parse_release(oldest.git_version)[:2]))
-    return oldest.git_version, "" if oldest.emulated in ("", name) else oldest.emulated
 
 
 def _named(release: str) -> str:

@@ -68,6 +68,7 @@ def look(
         patterns=patterns,
         timeout=params["timeout"],
         known=known,
+        revisions_of=params.get("revisions_of") or (),
     )
     membership = decide_membership(sight)
     agreements = decide_agreement(sight=sight, membership=membership)

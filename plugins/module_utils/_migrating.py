@@ -19,7 +19,14 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.crds import (
     prune_stored_versions,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.locks import HeldError
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.migrations import controllers
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.migrations.objects import (
+    create_migration,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.migrations.probes import (
+    MOST_TRIED,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.passes import record
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.backends import (
     Backend,
@@ -72,6 +79,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.serve
     ServerFault,
     read_access,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._reencryption import Reencryption
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._run import Teller
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._states import (
     read_recorded,
@@ -82,6 +90,14 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._watcher impor
 
 # How often proof is tried to be recorded, while others look at the same resources.
 _PROOFS = 3
+_VERIFY_KEYS = (
+    "See that all servers write by the same keys and run it again, or read the keys from etcd"
+    " with storage_audit"
+)
+_SAME_KEYS = (
+    "nothing had to be rewritten: all of it lay under the keys that the servers write by. If you"
+    " have rotated keys, they have not loaded the new one"
+)
 _GOES_ON = "kube-controller-manager does not notice, and finishes what it has begun"
 _APIS: Mapping[Backend, Api] = {
     "in_tree": IN_TREE,
@@ -130,6 +146,47 @@ class MigrationTask:
                 break
         return outcomes
 
+    def advance(self) -> dict[str, Outcome]:
+        """Ask for what is due; what no controller would run is run here, for as long as it may.
+
+        What is left is no failure: the next pass goes on with it.
+        """
+        plan = self.planner.plan()
+        asked = {one.resource: self._ask(plan, one) for one in plan.jobs}
+        direct = tuple(one for one in plan.jobs if one.backend == "direct")
+        outcomes = {**plan.settled, **asked}
+        try:
+            done = self._execute(replace(plan, jobs=direct))
+        except HeldError as held:
+            waiting = {one.resource: asked[one.resource] for one in direct}
+            done = {k: replace(one, reason=str(held)) for k, one in waiting.items()}
+        outcomes.update({name: replace(one, attempts=1) for name, one in done.items()})
+        return outcomes
+
+    def _ask(self, plan: Plan, job: Job) -> Outcome:
+        """Make the migration of a job, for whoever runs it, unless it is there already."""
+        api = _APIS[job.backend]
+        waits = any(one.name == job.migration and one.unfinished for one in job.existing)
+        if not waits:
+            with entry_server(self._module, what="The migrations can't be made") as server:
+                waits = not create_migration(
+                    server,
+                    resource=job.resource,
+                    group_version=job.listing.group_version,
+                    key=job.key,
+                    existing=job.existing,
+                    paths=plan.known.migration_paths,
+                    api=api,
+                    owner=plan.owner,
+                )
+        if job.backend == "direct":
+            reason = "its turn comes in a later pass"
+        else:
+            reason = f"it is left to {controllers.WHO[api]}"
+        outcome = Outcome(job.resource, "asked", backend=job.backend, why=job.why, reason=reason)
+        # What was there before is no change.
+        return outcome if waits else replace(outcome, migration=job.migration)
+
     # --- running ---
 
     def _execute(self, plan: Plan) -> dict[str, Outcome]:
@@ -142,18 +199,26 @@ class MigrationTask:
             at=plan.looked_at,
             encryption=self._params["encryption_generation"],
         )
-        with Watcher(
-            watch,
-            lambda: look(self._module, self._access, watched),
-            every=self._params["watch_every"],
-        ) as watcher:
-            outcomes = self._run_all(plan, watcher)
-            return self._verify(plan, watcher, outcomes)
+        with (
+            Watcher(
+                watch,
+                lambda: look(self._module, self._access, watched),
+                every=self._params["watch_every"],
+            ) as watcher,
+            Reencryption(self._access, plan, timeout=self._params["timeout"]) as keys,
+        ):
+            outcomes = self._run_all(plan, watcher, keys)
+            return self._verify(plan, watcher, keys, outcomes)
 
-    def _run_all(self, plan: Plan, watcher: Watcher) -> dict[str, Outcome]:
-        controlled = [one for one in plan.jobs if one.backend != "direct"]
+    def _run_all(self, plan: Plan, watcher: Watcher, keys: Reencryption) -> dict[str, Outcome]:
         direct = [one for one in plan.jobs if one.backend == "direct"]
-        outcomes: dict[str, Outcome] = {}
+        # All of them before the first is begun: a controller follows no order.
+        others = [one for one in plan.jobs if one.backend != "direct"]
+        in_vain = {one.resource: keys.begin(one) for one in others}
+        outcomes = {
+            name: Outcome(name, "skipped", reason=why) for name, why in in_vain.items() if why
+        }
+        controlled = [one for one in others if not in_vain[one.resource]]
         with entry_server(self._module, what="The migrations can't be made") as server:
             backends = {
                 api: self._controller(server, api, plan)
@@ -173,6 +238,7 @@ class MigrationTask:
                 say=self._teller,
                 samples=self.samples,
                 beat=lambda: self._beat(plan, watcher),
+                keys=keys,
             )
             outcomes.update(runner.run(direct))
             for api, backend in backends.items():
@@ -192,6 +258,7 @@ class MigrationTask:
             api=api,
             paths=plan.known.migration_paths,
             stuck_after=self._params["stuck_after"],
+            owner=plan.owner,
         )
 
     def _beat(self, plan: Plan, watcher: Watcher) -> None:
@@ -217,7 +284,7 @@ class MigrationTask:
     # --- afterwards ---
 
     def _verify(
-        self, plan: Plan, watcher: Watcher, outcomes: dict[str, Outcome]
+        self, plan: Plan, watcher: Watcher, keys: Reencryption, outcomes: dict[str, Outcome]
     ) -> dict[str, Outcome]:
         """Look once more when all has settled, and record what has been proved."""
         jobs = {one.resource: one for one in plan.jobs}
@@ -241,18 +308,42 @@ class MigrationTask:
         held = [name for name in done if outcomes[name].status == "succeeded"]
         for name in held:
             outcomes[name] = self._prune(watcher.watch.last, outcomes[name])
-        for name, against in self._prove(held, jobs, watcher).items():
-            outcomes[name] = (
-                replace(outcomes[name], status="unfinished", reason=f"it is not proved: {against}")
-                if against
-                else replace(outcomes[name], verified=True)
-            )
+        unproved = self._unproved_encryption(plan, held, watcher.watch.last, keys)
+        for name, against in self._prove(held, jobs, watcher, unproved).items():
+            outcome = outcomes[name]
+            if against:
+                reason = f"it is not proved: {against}"
+                outcomes[name] = replace(outcome, status="unfinished", reason=reason)
+            elif name in unproved:
+                outcomes[name] = replace(outcome, notes=(*outcome.notes, unproved[name]))
+            else:
+                notes = (*outcome.notes, *_suspicions(jobs[name], outcome))
+                outcomes[name] = replace(outcome, verified=True, notes=notes)
         if watcher.watch.breaking is not None:
             self._record_change(watcher.watch.breaking, watcher.watch.unseen, plan)
         return outcomes
 
+    def _unproved_encryption(
+        self, plan: Plan, held: Collection[str], seen: Look, keys: Reencryption
+    ) -> dict[str, str]:
+        """Of which resources nothing tells by which keys they were encrypted, and why."""
+        asked = [one for one in plan.jobs if one.reencrypts and one.resource in held]
+        if not asked:
+            return {}
+        after = self.planner.read_encryption(asked, seen)
+        why = {one.resource: _begun_before(one) or keys.against(one, seen, after) for one in asked}
+        return {
+            name: f"by which keys it is encrypted now is not verified: {text}. {_VERIFY_KEYS}"
+            for name, text in why.items()
+            if text
+        }
+
     def _prove(
-        self, resources: Sequence[str], jobs: Mapping[str, Job], watcher: Watcher
+        self,
+        resources: Sequence[str],
+        jobs: Mapping[str, Job],
+        watcher: Watcher,
+        unproved: Collection[str],
     ) -> dict[str, str]:
         """Record what was proved; by resource, what speaks against it."""
         against: dict[str, str] = dict.fromkeys(resources, "")
@@ -262,7 +353,7 @@ class MigrationTask:
                 # Somebody else has looked in between, and knows more than the look that is judged.
                 time.sleep(1)
                 watcher.look_now()
-            against.update(self._record(left, jobs, watcher.watch.last))
+            against.update(self._record(left, jobs, watcher.watch.last, unproved))
             left = [name for name in left if against[name]]
             if not left:
                 break
@@ -296,7 +387,11 @@ class MigrationTask:
         return replace(outcome, stored_versions=pruning.after)
 
     def _record(
-        self, resources: Sequence[str], jobs: Mapping[str, Job], seen: Look
+        self,
+        resources: Sequence[str],
+        jobs: Mapping[str, Job],
+        seen: Look,
+        unproved: Collection[str],
     ) -> dict[str, str]:
         if not resources:
             return {}
@@ -323,6 +418,7 @@ class MigrationTask:
                 now=seen.sight.now,
                 window=window,
                 watched=True,
+                reencrypted=job.reencrypts and resource not in unproved,
             )
 
         done = record(
@@ -357,6 +453,22 @@ class MigrationTask:
     def _tell_waiting(self, done: int, total: int, plan: Plan, watcher: Watcher) -> None:
         self._teller.rarely(lambda: f"{done} of {plural(total, 'migration')} have ended")
         self._beat(plan, watcher)
+
+
+def _suspicions(job: Job, outcome: Outcome) -> tuple[str, ...]:
+    """What an operator who has rotated keys should look at, although all was written alike."""
+    counts = outcome.counts
+    # Fewer may all have been rewritten when the servers were tried with them.
+    untouched = counts is not None and not counts.rewritten and counts.listed > MOST_TRIED
+    return (_SAME_KEYS,) if job.reencrypts and untouched else ()
+
+
+def _begun_before(job: Job) -> str:
+    """Why what a controller did can't be told from what it had done before somebody looked."""
+    if job.backend == "direct":
+        return ""
+    begun = any(one.name == job.migration and one.unfinished for one in job.existing)
+    return "its migration was begun by an earlier run" if begun else ""
 
 
 def _controlled(job: Job, ended: controllers.Ended) -> Outcome:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -31,6 +31,10 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.backen
     against_migrating,
     choose_backend,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.encryption import (
+    EncryptionConfig,
+    encryption_doubts,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.epoch import (
     decide_epoch,
 )
@@ -41,7 +45,9 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.migrat
     IN_TREE,
     OUT_OF_TREE,
     MigrationKey,
+    MigrationOwner,
     MigrationSight,
+    failed_lately,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.observations import (
     ServedResource,
@@ -68,17 +74,32 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.states
     key_for,
     needs_proof,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.triggers import (
+    beside_several,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.watching import (
     LONGEST_GAP,
+    LONGEST_WAIT,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._looks import look
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import entry_server
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.deployments import (
+    observe_trigger,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.encryption import (
+    observe_encryption_configs,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.objects import ObjectList
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.owners import (
+    observe_owner,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
+    ApiServer,
     read_access,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.states import (
     RecordedStates,
+    observe_states,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._run import (
     check_positive,
@@ -104,10 +125,17 @@ class Job:
     undecodable: tuple[str, ...] = ()
     # Without agreement, on the operator's own risk: it proves nothing.
     forced: bool = False
+    # Whether it is to prove that all lies under the encryption keys in use.
+    reencrypts: bool = False
 
     @property
     def migration(self) -> str:
         return migration_name(self.resource, self.key)
+
+    @property
+    def done_before(self) -> bool:
+        """Whether the migration of this turn has succeeded already."""
+        return any(one.phase == "succeeded" and one.key == self.key for one in self.existing)
 
 
 @dataclass(frozen=True)
@@ -120,6 +148,10 @@ class Plan:
     settled: Mapping[str, Outcome]
     # When the look began, by the monotonic clock.
     looked_at: float
+    # By which configuration each server encrypts, where a job is to prove that.
+    encryption: Mapping[str, EncryptionConfig] = field(default_factory=dict)
+    # What the migrations are to belong to.
+    owner: MigrationOwner | None = None
 
 
 class Planner:
@@ -127,16 +159,29 @@ class Planner:
 
     def __init__(self, module: AnsibleModule, *, say: Callable[[str], None]) -> None:
         self._module, self._params, self._say = module, module.params, say
+        # A pass does what can be done now, and leaves the rest to a later one.
+        self._by_pass = self._params["state"] == "advanced"
         self._access = read_access(module)
         self._audit = read_audit(self._params["audit"], self._params["audited_after"])
         self._lives: bool | None = None
+        # The cluster that was planned for.
+        self.cluster_uid = ""
 
     def plan(self) -> Plan:
         """Look, judge and choose, without writing anything but what was seen."""
         known, seen, looked_at = self._look_settled()
+        self.cluster_uid = seen.sight.identity.uid
+        owner = self._look_around(seen, known)
         self._warn_of_leftovers(seen, known)
         chosen, settled = self._choose(seen)
-        self._gate(seen, chosen)
+        if self._by_pass:
+            waiting = {name: self._waits_for(name, seen, known) for name in chosen}
+            chosen = [name for name in chosen if not waiting[name]]
+            settled.update(
+                {k: Outcome(k, "skipped", reason=why) for k, why in waiting.items() if why}
+            )
+        else:
+            self._gate(seen, chosen)
         recorded = record_pass(
             self._module,
             self._access,
@@ -156,8 +201,16 @@ class Planner:
                 jobs.append(job)
             else:
                 settled[resource] = job
+        encryption = self.read_encryption(jobs, seen)
         self._require_alone(jobs, known)
-        return Plan(seen, known, tuple(jobs), settled, looked_at)
+        return Plan(seen, known, tuple(jobs), settled, looked_at, encryption, owner)
+
+    def read_encryption(self, jobs: Iterable[Job], seen: Look) -> Mapping[str, EncryptionConfig]:
+        """By which configuration each server encrypts, where a job is to prove that."""
+        if not any(one.reencrypts for one in jobs):
+            return {}
+        addresses = [one.address for one in seen.sight.servers]
+        return observe_encryption_configs(self._access, addresses, timeout=self._params["timeout"])
 
     def count(self, job: Job) -> int:
         """How many objects a job would visit."""
@@ -171,7 +224,7 @@ class Planner:
         settle = timedelta(seconds=self._params["settle"])
         while True:
             # First: what has ended by then has ended under the servers that are looked at.
-            known = read_recorded(self._module)
+            known = self._read_recorded()
             begun = time.monotonic()
             seen = look(self._module, self._access)
             moments = [
@@ -181,10 +234,29 @@ class Planner:
             left = max(
                 ((one - seen.sight.now).total_seconds() for one in moments if one), default=0.0
             )
-            if left <= 0 or self._module.check_mode:
+            if left <= 0 or self._module.check_mode or self._by_pass:
                 return known, seen, begun
             self._say(f"waiting {left:.0f} s until every server follows a definition")
             time.sleep(min(left, 5.0) + 0.1)
+
+    def _look_around(self, seen: Look, known: RecordedStates) -> MigrationOwner | None:
+        """Refuse to work beside another trigger; what the migrations are to belong to."""
+        with entry_server(self._module, what="What migrations belong to can't be read") as server:
+            require_no_other_trigger(server, seen, known)
+            return observe_owner(server, self._params["owner"])
+
+    def _read_recorded(self) -> RecordedStates:
+        """All that is recorded. Where it can't be recorded yet, that is nothing in check mode."""
+        if self._module.check_mode:
+            with entry_server(self._module, what="The StorageStates can't be read") as server:
+                known = observe_states(server, needed=False)
+            if not known.installed:
+                self._module.warn(
+                    "Nothing is recorded yet, as the definitions for it are not installed (role"
+                    " lockstep.kubernetes.migrator), so all objects would be migrated."
+                )
+                return known
+        return read_recorded(self._module)
 
     def _warn_of_leftovers(self, seen: Look, known: RecordedStates) -> None:
         """Name migrations that crash the in-tree controller, up to 1.36, as long as they are."""
@@ -213,7 +285,7 @@ class Planner:
                 why = " ".join(str(one) for one in agreement.reasons)
             if not why:
                 chosen.append(name)
-            elif name in patterns:
+            elif name in patterns and not self._by_pass:
                 raise LockstepError(
                     f"{name} can't be migrated",
                     why,
@@ -221,7 +293,7 @@ class Planner:
                 )
             else:
                 left_out[name] = Outcome(name, "skipped", reason=why)
-        if seen.unheard_of:
+        if seen.unheard_of and not self._by_pass:
             raise LockstepError(
                 f"The option resources names {', '.join(seen.unheard_of)}",
                 "No server serves it; a migration of what does not exist would crash the in-tree"
@@ -229,6 +301,22 @@ class Planner:
                 "Correct the name, or take it out",
             )
         return chosen, left_out
+
+    def _waits_for(self, resource: str, seen: Look, known: RecordedStates) -> str:
+        """What a pass leaves a resource to a later one for; empty if it need not."""
+        if not seen.agreements[resource].agreed:
+            return f"the servers are not known to agree on {resource}"
+        state, now = known.states.get(resource), seen.sight.now
+        settle = timedelta(seconds=self._params["settle"])
+        settled = settled_at(look=seen, resource=resource, state=state, settle=settle)
+        if settled and now < settled:
+            return f"the definition of {resource} was changed just now"
+        return failed_lately(
+            known.migrations_of(resource),
+            key=key_for(state) if state else None,
+            now=now,
+            pause=self._params["retry_failed_after"],
+        )
 
     def _gate(self, seen: Look, chosen: Sequence[str]) -> None:
         """Refuse to begin without agreement, with every reason at once."""
@@ -274,6 +362,11 @@ class Planner:
         if served is None:
             return Outcome(resource, "failed", reason="no server serves it")
         only = self._only(state, agreement) if state else None
+        name = migration_name(resource, key)
+        reencrypts = self._reencrypts(state)
+        if reencrypts or any(one.name != name for one in pending):
+            # Who has made one that is pending may want more than versions, such as another key.
+            only = None
         backend, why = self._backend(resource, agreement, served, known, only)
         if current and backend != "direct":
             # What is pending there is not run by us.
@@ -291,6 +384,7 @@ class Planner:
             only=only if backend == "direct" else None,
             undecodable=self._audit.undecodable(resource) if self._audit else (),
             forced=forced,
+            reencrypts=reencrypts,
         )
 
     def _due(self, state: StorageState, agreement: Agreement) -> bool:
@@ -298,6 +392,14 @@ class Planner:
             due, _why = decide_due(state=state, agreement=agreement, migrations=())
             return due
         return needs_proof(state, encryption=self._params["encryption_generation"])
+
+    def _reencrypts(self, state: StorageState | None) -> bool:
+        """Whether a migration is to prove by which keys all is encrypted, which no hash shows."""
+        if self._params["scope"] == "all":
+            return True
+        # From the record alone: a run before this one may have been killed.
+        doubts = encryption_doubts(state.evidence.unseen) if state else ()
+        return bool(doubts and self._params["encryption_generation"])
 
     def _forced_key(self, seen: Look, resource: str) -> MigrationKey:
         epoch = decide_epoch(sight=seen.sight, membership=seen.membership, resource=resource)
@@ -361,7 +463,7 @@ class Planner:
     def _require_alone(self, jobs: Iterable[Job], known: RecordedStates) -> None:
         """Refuse to run migrations that somebody else would run at the same time."""
         direct = [one for one in jobs if one.backend == "direct"]
-        if not direct:
+        if not direct or not known.installed:
             return
         require_place(known)
         if self._migrator_lives(known):
@@ -371,6 +473,14 @@ class Planner:
                 "Set backend to migrator; or stop it, and delete what it was running with"
                 " state=absent",
             )
+
+
+def require_no_other_trigger(server: ApiServer, seen: Look, known: RecordedStates) -> None:
+    """Refuse where somebody else migrates by what one of several servers says."""
+    trigger = observe_trigger(server, known.foreign_trigger(seen.sight.now))
+    beside = beside_several(trigger, seen.membership)
+    if beside:
+        raise beside.as_error()
 
 
 def require_place(known: RecordedStates) -> None:
@@ -394,12 +504,13 @@ def check_options(params: Mapping[str, Any]) -> None:
         "stuck_after",
         "stop_after",
         "watch_every",
+        "retry_failed_after",
     )
-    if params["watch_every"] > LONGEST_GAP:
+    if params["watch_every"] > LONGEST_WAIT:
         raise LockstepError(
             f"The option watch_every is {params['watch_every']:g}",
-            f"The servers must be looked at every {LONGEST_GAP:g} s at least",
-            "Lower it, or leave it out",
+            f"The servers must be observed every {LONGEST_GAP:g} s at least, and that takes time",
+            f"Lower it to {LONGEST_WAIT:g} or less, or leave it out",
         )
     if params["retries"] < 0:
         raise LockstepError(

@@ -43,9 +43,13 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._migrating imp
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._migration_plans import (
     Job,
     Planner,
+    require_no_other_trigger,
     require_place,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import entry_server
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.owners import (
+    observe_owner,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
     read_access,
 )
@@ -66,11 +70,13 @@ def change_migrations(module: AnsibleModule) -> Result:
     """What storage_migration does."""
     if module.params["state"] == "absent":
         return _delete(module)
-    if module.params["state"] == "succeeded":
+    if module.params["state"] in ("succeeded", "advanced"):
         return _migrate(module)
     seen = look(module, read_access(module))
     with entry_server(module, what="The migrations can't be made") as server:
         known = observe_states(server)
+        require_no_other_trigger(server, seen, known)
+        owner = observe_owner(server, module.params["owner"])
         api = _place(module.params["backend"], known)
         settle = timedelta(seconds=module.params["settle"])
         keys, left_out = _choose(seen, known, module.params["resources"], settle)
@@ -85,6 +91,7 @@ def change_migrations(module: AnsibleModule) -> Result:
                 existing=known.migrations_of(resource),
                 paths=known.migration_paths,
                 api=api,
+                owner=owner,
             ):
                 made[resource] = [name]
             else:
@@ -107,7 +114,8 @@ def _place(backend: str, known: RecordedStates) -> Api:
 
 
 def _migrate(module: AnsibleModule) -> Result:
-    """Migrate what is chosen, and answer when it is done."""
+    """Migrate what is chosen, and answer when it is done, or for as long as a pass may."""
+    by_pass = module.params["state"] == "advanced"
     task = MigrationTask(module)
     metrics_file = module.params["metrics_file"]
     if metrics_file:
@@ -121,11 +129,18 @@ def _migrate(module: AnsibleModule) -> Result:
     if module.check_mode:
         plan = task.planner.plan()
         planned = {one.resource: _planned(one, task.planner) for one in plan.jobs}
-        return present_plan(plan.settled, planned)
-    outcomes = task.run()
+        return {**present_plan(plan.settled, planned), "cluster_uid": task.planner.cluster_uid}
+    outcomes = task.advance() if by_pass else task.run()
     if metrics_file:
         write_metrics(Path(metrics_file), outcomes)
-    return present_outcomes(outcomes, task.samples, read_recorded(module).states)
+    recorded = read_recorded(module).states
+    return present_outcomes(
+        outcomes,
+        task.samples,
+        recorded,
+        cluster_uid=task.planner.cluster_uid,
+        tolerated=("superseded", "unfinished") if by_pass else (),
+    )
 
 
 def _planned(job: Job, planner: Planner) -> Planned:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
@@ -100,8 +101,12 @@ def _unmask_names(module: AnsibleModule) -> None:
     """Keep only the secrets of a kubeconfig given as data out of the output.
 
     The whole of it counts as secret, so that its `apiVersion: v1` would hide every v1 in a result.
+    Passwords in the URLs of servers and proxies stay hidden with those of all other options.
     """
     kubeconfig = module.params.get("kubeconfig")
+    if isinstance(kubeconfig, str) and Path(kubeconfig).expanduser().is_file():
+        # A file's name, which is part of the commands that remedies print.
+        module.no_log_values.discard(kubeconfig)
     if isinstance(kubeconfig, Mapping):
         users = [one.get("user") for one in kubeconfig.get("users") or []]
         # What an exec plugin is called and speaks is no secret either.

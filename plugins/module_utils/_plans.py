@@ -14,8 +14,15 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.agreement import (
+    check_formula,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.catalogue import (
+    parse_catalogues,
     parse_release,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.catalogue.data import (
+    RELEASES,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors import (
     LockstepError,
@@ -26,6 +33,11 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.plans 
     decide_plan,
     judge_server,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.readable import (
+    judge_writes,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.reasons import Reason
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.settling import Look
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._looks import look
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import entry_server
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.nodes import (
@@ -70,7 +82,7 @@ def make_plan(module: AnsibleModule) -> Result:
         )
         waited = time.monotonic() - begun
         if not plan.reasons or waited + params["wait_sleep"] > params["wait_timeout"]:
-            return present_plan(plan)
+            return present_plan(plan, noted=params["noted"])
         tell(f"{waited:.0f} s: {plan.reasons[0]}")
         time.sleep(params["wait_sleep"])
 
@@ -79,7 +91,7 @@ def gate_server(module: AnsibleModule) -> Result:
     """What server_gate does."""
     params = module.params
     wanted = Wanted(_release(params["release"]), params["emulated_version"] or "")
-    [address] = normalise_addresses([params["server"]])
+    [address] = normalise_addresses([params["server"]], option="server")
     begun = time.monotonic()
     while True:
         seen = None
@@ -90,8 +102,21 @@ def gate_server(module: AnsibleModule) -> Result:
             # While a server restarts, requests through a load balancer may fail: that passes.
             reasons = [str(error)]
         waited = time.monotonic() - begun
+        unreadable, unproven = _judge_writes(seen, address) if seen else ((), ())
+        if unreadable:
+            # Waiting does not help, and every write makes it worse.
+            raise NotReached(
+                f"The server {address} writes what other servers can't read",
+                " ".join(map(str, unreadable)),
+                "No other server was touched",
+                result={
+                    "changed": False,
+                    "reasons": list(map(str, unreadable)),
+                    "waited": round(waited, 1),
+                },
+            )
         if seen is not None and not reasons:
-            return present_server(seen, address, waited=waited)
+            return present_server(seen, address, waited=waited, unproven=unproven)
         if waited + params["wait_sleep"] > params["wait_timeout"]:
             raise NotReached(
                 f"The server {address} is not through after {waited:.0f} s",
@@ -102,6 +127,15 @@ def gate_server(module: AnsibleModule) -> Result:
             )
         tell(f"{waited:.0f} s: {reasons[0]}")
         time.sleep(params["wait_sleep"])
+
+
+def _judge_writes(seen: Look, address: str) -> tuple[tuple[Reason, ...], tuple[Reason, ...]]:
+    return judge_writes(
+        seen,
+        address,
+        parse_catalogues(RELEASES),
+        formula_holds=check_formula(seen.sight).holds,
+    )
 
 
 def _release(text: str) -> str:
@@ -117,11 +151,13 @@ def _addresses(hosts: Mapping[str, Any]) -> dict[str, str]:
             "Give the address of each host's API server; in the playbooks that is the inventory"
             " group kube_control_plane, or the one that upgrade_control_plane_group names",
         )
-    return {host: normalise_addresses([str(one)])[0] for host, one in hosts.items()}
+    return {host: normalise_addresses([str(one)], option="hosts")[0] for host, one in hosts.items()}
 
 
 def _check_nodes(nodes: Mapping[str, str], kubelets: Mapping[str, str]) -> None:
-    unknown = sorted(f"{host} ({node})" for host, node in nodes.items() if node not in kubelets)
+    unknown = sorted(
+        f"{host} ({node})" for host, node in nodes.items() if str(node) not in kubelets
+    )
     if unknown:
         raise LockstepError(
             f"The option nodes names {', '.join(unknown)}",

@@ -62,6 +62,7 @@ def present_look(look: Look, patterns: Iterable[str]) -> dict[str, Any]:
         "encodings": present_encodings(look),
         "not_persisted": list(not_persisted(look.sight)),
         "time": format_time(look.sight.now),
+        "cluster": present_cluster(look.sight),
         "epoch": decide_epoch(sight=look.sight, membership=look.membership, resource="").to_dict(),
         "known": present_known(look.sight, list(patterns)),
     }
@@ -223,6 +224,19 @@ def all_reasons(look: Look) -> list[Reason]:
 
 def unheard_of(look: Look) -> list[Reason]:
     """What was asked for by its whole name and is not there: of that nothing is known."""
+    unread = [one for one in look.sight.servers if one.fault]
+    if unread:
+        # Then the name may well be right.
+        return [
+            Reason(
+                f"nothing is known of {name}, since server {unread[0].address} could not be read:"
+                f" {unread[0].fault}",
+                unread[0].remedy,
+                resource=name,
+                server=unread[0].address,
+            )
+            for name in look.unheard_of
+        ]
     return [
         Reason(
             f"no server knows {name}, which resources asks for by name",
@@ -256,6 +270,15 @@ def present_agreement(agreement: Agreement, look: Look) -> dict[str, Any]:
 def present_encodings(look: Look) -> dict[str, str]:
     """What the servers write of each resource, as storage_audit takes it."""
     return {name: one.encoding_version for name, one in look.agreements.items()}
+
+
+def present_cluster(sight: ClusterSight) -> dict[str, Any]:
+    """Which cluster was observed, and at which revision of etcd."""
+    return {
+        "uid": sight.identity.uid,
+        "kube_system_revision": sight.identity.revision,
+        "revisions": dict(sight.revisions),
+    }
 
 
 def present_server(server: ServerSight) -> dict[str, Any]:

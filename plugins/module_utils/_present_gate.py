@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.catalogue import (
@@ -17,6 +18,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.catalo
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.checks import (
     CHECKS,
     Check,
+    join_findings,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.checks.facts import Facts
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.checks.objects import (
@@ -36,7 +38,9 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.reason
     enumerate_names,
     plural,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.times import format_time
 
+LAST_RESORT = "As a last resort, which DELETES DATA"
 SAFE_WORDS = {
     "true": "safe",
     "false": "not safe",
@@ -49,25 +53,37 @@ def present_gate(
 ) -> dict[str, Any]:
     """The verdict document; `custom` are the ids of a site's own checks."""
     step = facts.step
+    # Each was judged by itself; only now they are told together.
+    told = replace(verdict, findings=join_findings(facts, verdict.findings))
     document = {
         "changed": False,
         "safe": verdict.safe,
         "passed": verdict.passed,
-        "summary": _summarise(verdict, facts),
+        "summary": _summarise(told, facts),
         "from_release": step.from_release,
         "to_release": step.to_release,
         "rollback_release": step.rollback_release,
+        "judged_at": format_time(facts.look.sight.now),
+        "cluster_uid": facts.look.sight.identity.uid,
+        "revision": max(facts.look.sight.revisions.values(), default=0),
+        "audit_outdated": facts.audit_outdated,
         "judged_by": {
             "target": str(step.target or ""),
             "rollback": str(step.rollback or ""),
             "current": str(step.current or ""),
         },
+        "flags": {
+            "runtime_config": dict(facts.flags.runtime_config),
+            "feature_gates": dict(facts.flags.feature_gates),
+        }
+        if facts.flags
+        else {},
         "servers": [_server(one) for one in facts.look.sight.servers],
         "checks": {
-            **{name: _check(name, check, verdict, facts) for name, check in CHECKS.items()},
-            **{name: _told(name, verdict.of((name,))) for name in custom},
+            **{name: _check(name, check, told, facts) for name, check in CHECKS.items()},
+            **{name: _told(name, told.of((name,))) for name in custom},
         },
-        "findings": [one.to_dict() for one in verdict.findings],
+        "findings": [one.to_dict() for one in told.findings],
         "cured_by": {
             "migration": list(verdict.cured_by("migration")),
             "audit": list(verdict.cured_by("audit")),
@@ -142,25 +158,27 @@ def _summarise(verdict: GateVerdict, facts: Facts) -> list[str]:
         f" {len(verdict.findings)} {'stops' if len(stops) == 1 else 'stop'} it."
     )
     lines = [first]
-    by_check: dict[str, list[Finding]] = {}
+    by_check: dict[object, list[Finding]] = {}
     for one in (*stops, *(one for one in verdict.findings if not one.stops)):
-        by_check.setdefault(one.check, []).append(one)
-    for check, found in by_check.items():
-        lines.append(_line(check, found))
+        # What is told of several resources at once has a line of its own.
+        by_check.setdefault(one if one.resources else one.check, []).append(one)
+    lines += map(_line, by_check.values())
     lines += [f"  unused acknowledgement: {one}" for one in verdict.unused]
     lines += [f"  expired acknowledgement: {one}" for one in verdict.expired]
     return lines
 
 
-def _line(check: str, found: list[Finding]) -> str:
+def _line(found: Sequence[Finding]) -> str:
     """One line for a check: in full if it found one thing, else which resources."""
-    first = found[0]
+    first, check = found[0], found[0].check
     told = "" if first.stops else f" ({first.severity}, goes on)"
-    todo = f"{first.remedy}: {first.command}" if first.command else f"{first.remedy}."
     if len(found) == 1:
-        return f"  {check}{told}: {first.seen}. {todo}"
-    named = enumerate_names([one.resource for one in found if one.resource], at_most=5)
-    return f"  {check}{told}: {len(found)} findings, on {named or first.seen}. {todo}"
+        last = f" {LAST_RESORT}: {first.destructive_command}" if first.destructive_command else ""
+        todo = f"{first.remedy}: {first.command}" if first.command else f"{first.remedy}."
+        return f"  {check}{told}: {first.seen}. {todo}{last}"
+    named = enumerate_names([name for one in found for name in one.about], at_most=5)
+    # Whose command it is could not be told from one line.
+    return f"  {check}{told}: {len(found)} findings, on {named or first.seen}. {first.remedy}."
 
 
 def format_markdown(document: Mapping[str, Any]) -> str:
@@ -200,10 +218,10 @@ def _row(finding: Mapping[str, Any]) -> str:
     remedy = _cell(finding["remedy"])
     if finding["command"]:
         remedy += f": `{_cell(finding['command'])}`"
-    return (
-        f"| `{finding['check']}` | {_cell(finding['resource'])} | {_cell(finding['seen'])} |"
-        f" {remedy} |"
-    )
+    if finding["destructive_command"]:
+        remedy += f". {LAST_RESORT}: `{_cell(finding['destructive_command'])}`"
+    about = _cell(", ".join(finding["resources"]))
+    return f"| `{finding['check']}` | {about} | {_cell(finding['seen'])} | {remedy} |"
 
 
 def _cell(text: str) -> str:

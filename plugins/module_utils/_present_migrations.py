@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.observations import (
@@ -17,6 +17,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.observ
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.outcomes import (
     Outcome,
     ProgressSamples,
+    Status,
     add_up,
     summarise,
 )
@@ -43,8 +44,14 @@ def present_outcomes(
     outcomes: Mapping[str, Outcome],
     samples: ProgressSamples,
     states: Mapping[str, StorageState],
+    *,
+    cluster_uid: str,
+    tolerated: Collection[Status] = (),
 ) -> Result:
-    """What was done, and what is recorded after it; raises if anything was not."""
+    """What was done, and what is recorded after it; raises if anything was not.
+
+    `tolerated` is what a later run is expected to put right by itself.
+    """
     summary = summarise(outcomes)
     records = {name: states.get(name) or StorageState(name) for name in sorted(outcomes)}
     counts = add_up(outcomes.values())
@@ -53,6 +60,7 @@ def present_outcomes(
     result = {
         "changed": any(one.wrote for one in done.values()),
         "summary": summary,
+        "cluster_uid": cluster_uid,
         "totals": {
             "resources": len(outcomes),
             "migrated": sum(one.status == "succeeded" for one in done.values()),
@@ -67,6 +75,9 @@ def present_outcomes(
         "migrations": made,
         "progress_samples": [list(one) for one in samples.kept],
         "left_out": _left_out(outcomes),
+        "verified_except": {
+            name: one.unverified for name, one in sorted(outcomes.items()) if one.unverified
+        },
         "recorded": count_states(
             {n: {"persisted": one.persisted, "stale": False} for n, one in records.items()}
         )[0],
@@ -74,7 +85,7 @@ def present_outcomes(
         "unfinished": any(one.status == "unfinished" for one in done.values()),
         "diff": {"before": {}, "after": made},
     }
-    bad = [one for one in done.values() if one.bad]
+    bad = [one for one in done.values() if one.bad and one.status not in tolerated]
     if bad:
         raise NotReached(
             f"{plural(len(bad), 'resource')} of {len(outcomes)} could not be migrated",

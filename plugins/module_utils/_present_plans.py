@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.plans import (
@@ -16,13 +17,14 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.plans 
     own_emulation,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.reasons import (
+    Reason,
     enumerate_names,
     plural,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.settling import Look
 
 
-def present_plan(plan: Plan) -> dict[str, Any]:
+def present_plan(plan: Plan, *, noted: str = "") -> dict[str, Any]:
     """A plan, as upgrade_plan returns it."""
     return {
         "changed": False,
@@ -34,9 +36,12 @@ def present_plan(plan: Plan) -> dict[str, Any]:
         "roll": list(plan.roll),
         "roll_nodes": list(plan.roll_nodes),
         "begun": plan.begun,
+        "step": plan.step,
+        "judged": plan.judged(noted),
         "finished": not plan.roll and not plan.roll_nodes,
         "complete": not plan.reasons,
         "reasons": list(map(str, plan.reasons)),
+        "notes": list(map(str, plan.notes)),
         "silent": list(plan.silent),
         "answering": list(plan.answering),
         "servers": {one.host: _present(one) for one in plan.servers},
@@ -72,10 +77,12 @@ def _summary(plan: Plan) -> list[str]:
         left = enumerate_names(plan.roll_nodes, at_most=10)
         rest = f"; next {left}" if left else ""
         lines.append(f"{through} of {plural(len(plan.nodes), 'node')} done{rest}.")
-    return [*lines, *map(str, plan.reasons)]
+    return [*lines, *map(str, (*plan.reasons, *plan.notes))]
 
 
-def present_server(look: Look, address: str, *, waited: float) -> dict[str, Any]:
+def present_server(
+    look: Look, address: str, *, waited: float, unproven: Sequence[Reason] = ()
+) -> dict[str, Any]:
     """A server that is through, as server_gate returns it."""
     sight = next(one for one in look.sight.servers if one.address == address)
     differ = sorted(name for name, one in look.agreements.items() if one.status == "disagreeing")
@@ -85,6 +92,7 @@ def present_server(look: Look, address: str, *, waited: float) -> dict[str, Any]
             "Until all servers are rolled they write"
             f" {enumerate_names(differ, at_most=5)} differently."
         )
+    lines += map(str, unproven)
     return {
         "changed": False,
         "summary": lines,
@@ -92,6 +100,7 @@ def present_server(look: Look, address: str, *, waited: float) -> dict[str, Any]
         "emulated_version": own_emulation(sight.release) if sight.release else "",
         "resources": len(sight.resources),
         "disagreeing": differ,
+        "unproven": list(map(str, unproven)),
         "servers": len(look.membership.distinct),
         "waited": round(waited, 1),
     }

@@ -8,12 +8,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.passes import Recorded
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.hashes import explain_for
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.migrations import (
+    OUT_OF_TREE,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.observations import (
     UNKNOWN,
 )
@@ -32,6 +36,12 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.states
     is_hash,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.times import format_time
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.triggers import (
+    ForeignTrigger,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.verification import (
+    Verification,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.states import (
     RecordedStates,
 )
@@ -51,12 +61,20 @@ def present_recorded(
     known: RecordedStates,
     rules: PassRules,
     heartbeat_counts: bool = False,
+    trigger: ForeignTrigger | None = None,
 ) -> dict[str, Any]:
     """What one pass came to."""
     changed = [one for one in done if one.transition.changed]
     heartbeats = [one for one in done if one.transition.heartbeat_only]
     superseded = [str(migration) for one in done for migration in one.superseded]
+    finished = [str(migration) for one in done for migration in one.finished]
     due = [one.resource for one in done if one.due]
+    gone = [migration for one in done for migration in one.superseded]
+    pending = {
+        one.resource
+        for one in known.migrations
+        if one.api == OUT_OF_TREE and one.unfinished and one not in gone
+    }
     states = {
         one.resource: {
             **present_state(one.after, look, rules.window),
@@ -65,16 +83,21 @@ def present_recorded(
         for one in done
         if one.after is not None
     }
-    told = [*unheard_of(look), *(note for one in done for note in one.transition.notes)]
+    other = [str(trigger.as_error())] if trigger else []
+    told = [*other, *unheard_of(look), *(note for one in done for note in one.transition.notes)]
     notes = dict.fromkeys(map(str, told))
     return {
-        "changed": bool(changed or superseded or (heartbeats and heartbeat_counts)),
+        "cluster_uid": look.sight.identity.uid,
+        "changed": bool(changed or superseded or finished or (heartbeats and heartbeat_counts)),
         "summary": _summarise(states, due=due, paused=known.upgrading),
         "states": states,
         "due": due,
+        "pending": sorted(pending & {one.resource for one in done}),
         "superseded": superseded,
+        "finished": finished,
         "heartbeats": len(heartbeats),
         "paused": known.upgrading,
+        "other_trigger": "".join(other),
         "notes": list(notes),
         "diff": {
             "before": {one.resource: _essence(one.before) for one in changed},
@@ -114,6 +137,7 @@ def present_states(
         }
     return {
         "changed": False,
+        "cluster_uid": look.sight.identity.uid,
         "summary": _summarise(states, due=due, paused=known.upgrading),
         "states": states,
         "due": due,
@@ -133,14 +157,43 @@ def present_states_absent(deleted: Sequence[str], known: RecordedStates) -> dict
         "summary": [f"The record of {plural(len(deleted), 'resource')} is gone."],
         "states": {},
         "due": [],
+        "pending": [],
         "superseded": [],
+        "finished": [],
         "heartbeats": 0,
         "paused": known.upgrading,
+        "other_trigger": "",
         "notes": [],
         "diff": {
             "before": {name: _essence(known.states[name]) for name in deleted},
             "after": {},
         },
+    }
+
+
+def present_verification(verification: Verification) -> dict[str, Any]:
+    """Whether all is stored as the servers write it, in a word first."""
+    return {
+        "verified": verification.verified,
+        "words": str(verification),
+        "reasons": [
+            *dict.fromkeys(
+                str(one)
+                for found in (verification.unproved, verification.doubted)
+                for every in found.values()
+                for one in every
+            ),
+            *(
+                f"The definition of {name} still lists {enumerate_names(versions)} as stored."
+                for name, versions in verification.unpruned.items()
+            ),
+        ],
+        "proved_by": dict(Counter(verification.proved.values())),
+        "unproved": {n: list(map(str, one)) for n, one in verification.unproved.items()},
+        "doubted": {n: list(map(str, one)) for n, one in verification.doubted.items()},
+        "unpruned": {name: list(one) for name, one in verification.unpruned.items()},
+        "left_out": dict(verification.left_out),
+        "unused_left_out": list(verification.unused),
     }
 
 
@@ -162,6 +215,7 @@ def present_state(state: StorageState, look: Look, window: timedelta) -> dict[st
             "revision": evidence.revision,
             "last_agreed_version": evidence.last_agreed_version,
             "unseen": list(evidence.unseen),
+            "missed": list(evidence.missed),
         },
     }
 
@@ -197,6 +251,10 @@ def _summarise(
 ) -> list[str]:
     line, several = count_states(states)
     lines = [line]
+    missed = {name for one in states.values() for name in one["evidence"]["missed"]}
+    if missed:
+        named = enumerate_names(sorted(missed), at_most=_NAMED)
+        lines.append(f"  Not seen: {named}. Nothing is migrated until that is cleared up.")
     if several:
         lines.append(f"  Stored in several versions: {enumerate_names(several, at_most=_NAMED)}.")
     if due:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,14 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors
     InvalidNameError,
     LockstepError,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.urls import passwords_in
 
 Result = Mapping[str, Any]
 
+# As seconds these are thirty years.
+_LARGEST = 1e9
+# Options that take addresses, with or without a scheme.
+_ADDRESSES = ("host", "proxy", "servers", "endpoints")
 # Options that take what another task returned.
 _RESULTS = ("audit", "audited_after", "encodings", "since")
 
@@ -38,17 +44,42 @@ class NotReached(LockstepError):
 
 def end_module(module: AnsibleModule, work: Callable[[AnsibleModule], Result]) -> None:
     """Do a module's work and end it: nothing else does."""
+    module.no_log_values.update(_hidden(module.params))
     # Before the work, which may take options apart.
     asked = {"module_args": _shown_options(module.params)}
     try:
+        _check_numbers(module.params)
         result = work(module)
     except KeyboardInterrupt:
         module.fail_json(msg="Stopped by hand. What was begun goes on when the task is run again.")
     except NotReached as error:
-        module.fail_json(msg=str(error), remedy=error.remedy, **error.result, invocation=asked)
+        module.fail_json(msg=_line(error), remedy=error.remedy, **error.result, invocation=asked)
     except LockstepError as error:
-        module.fail_json(msg=str(error), remedy=error.remedy, invocation=asked)
+        module.fail_json(msg=_line(error), remedy=error.remedy, invocation=asked)
     module.exit_json(**result, invocation=asked)
+
+
+def _line(error: LockstepError) -> str:
+    """What went wrong in one line, although what it quotes may have several."""
+    return " ".join(str(error).splitlines())
+
+
+def _check_numbers(params: Mapping[str, Any]) -> None:
+    """Refuse numbers that no clock can count to, and what is called a number and is none."""
+    for option, value in params.items():
+        if isinstance(value, float) and not abs(value) <= _LARGEST:
+            raise LockstepError(
+                f"The option {option} is {value:g}",
+                f"It must be a number of at most {_LARGEST:g}",
+                "Correct it, or leave it out",
+            )
+
+
+def _hidden(params: Mapping[str, Any]) -> set[str]:
+    """What must not be shown: any option may hold a URL with a password, and any error name it."""
+    given = (params.get(option) or () for option in _ADDRESSES)
+    addresses = (one for value in given for one in ([value] if isinstance(value, str) else value))
+    return {*passwords_in(params), *passwords_in([f"//{one}" for one in addresses])}
 
 
 def _shown_options(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,10 +91,11 @@ def _shown_options(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def tell(line: str) -> None:
-    """Report progress to the action plugin, if it listens."""
+    """Report progress to the action plugin, if it listens; the work goes on if it can't."""
     path = os.environ.get("LOCKSTEP_PROGRESS_FILE")
     if path:
-        with Path(path).open("a", encoding="utf-8") as file:
+        # The file may be gone, or the disk full.
+        with suppress(OSError), Path(path).open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")
 
 
@@ -88,13 +120,13 @@ class Teller:
             self.now(line())
 
 
-def check_patterns(patterns: Iterable[str]) -> None:
-    """Refuse patterns in the option resources that can't choose any."""
+def check_patterns(patterns: Iterable[str], *, option: str = "resources") -> None:
+    """Refuse patterns that can't choose any resource."""
     for pattern in patterns:
         try:
             names.select_resources(resources=(), patterns=[pattern])
         except InvalidNameError as error:
-            what = f"The option resources holds {pattern!r}"
+            what = f"The option {option} holds {pattern!r}"
             raise LockstepError(what, error.why, error.remedy) from error
 
 

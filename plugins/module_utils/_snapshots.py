@@ -37,8 +37,11 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.snapsh
     foretell,
     megabytes,
     require_room,
+    require_whole,
 )
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.etcd import EtcdFault
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.etcd_answers import (
+    EtcdFault,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.snapshots import (
     KeyCount,
     Member,
@@ -48,7 +51,9 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.snaps
     read_snapshot,
     unreadable,
 )
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.store import read_access
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.store import (
+    read_options,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._run import Teller
 
 
@@ -60,12 +65,16 @@ class Order:
     verify: str
     scratch: Path
     programs: Programs | None
+    # Resources that are kept in another etcd than the one that is saved.
+    not_held: tuple[str, ...] = ()
 
 
 def save_etcd(params: Mapping[str, Any], *, check_mode: bool) -> dict[str, Any]:
     """Save etcd to a file and verify it; in check mode, say what would be done."""
-    order = _read_order(params, check_mode=check_mode)
-    member = find_member(read_access(params))
+    options = read_options(params)
+    require_whole(options.not_held, allow_partial=params["allow_partial"])
+    order = _read_order(params, check_mode=check_mode, not_held=options.not_held)
+    member = find_member(options.access)
     require_room(
         member.size,
         file=observe_disk(order.path.parent),
@@ -83,7 +92,7 @@ def save_etcd(params: Mapping[str, Any], *, check_mode: bool) -> dict[str, Any]:
     return saved.to_dict()
 
 
-def _read_order(params: Mapping[str, Any], *, check_mode: bool) -> Order:
+def _read_order(params: Mapping[str, Any], *, check_mode: bool, not_held: tuple[str, ...]) -> Order:
     """Refuse at once what can't end well."""
     path = Path(params["path"]).absolute()
     verify = params["verify"]
@@ -111,7 +120,7 @@ def _read_order(params: Mapping[str, Any], *, check_mode: bool) -> Order:
     programs = None
     if verify == RESTORE:
         programs = find_programs(etcd=params["etcd"], etcdutl=params["etcdutl"])
-    return Order(path, verify, scratch, programs)
+    return Order(path, verify, scratch, programs, not_held)
 
 
 def _foretold(order: Order, member: Member) -> dict[str, Any]:
@@ -121,6 +130,7 @@ def _foretold(order: Order, member: Member) -> dict[str, Any]:
         size=member.size,
         endpoint=member.endpoint,
         verify=order.verify,
+        not_held=order.not_held,
     )
     return {
         "path": str(order.path),
@@ -128,6 +138,7 @@ def _foretold(order: Order, member: Member) -> dict[str, Any]:
         "revision": member.revision,
         "verified": NONE,
         "endpoint": member.endpoint,
+        "not_held": list(order.not_held),
         "summary": lines,
     }
 
@@ -154,6 +165,7 @@ def _save(order: Order, member: Member, teller: Teller, *, last: bool) -> Snapsh
         digest=digest.of_file,
         endpoint=member.endpoint,
         seconds=time.monotonic() - begun,
+        not_held=order.not_held,
     )
 
 

@@ -24,7 +24,12 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide import
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.agreement import (
     check_formula,
 )
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.audited import read_audit
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.audited import (
+    AuditEvidence,
+    Shown,
+    read_audit,
+    read_audit_facts,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.hashes import hash_of
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.known import read_known
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.migrations import (
@@ -35,20 +40,41 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.passes
     decide_pass,
     recordable,
 )
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.reasons import plural
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.reasons import (
+    enumerate_names,
+    plural,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.settling import Look
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.states import (
     StorageState,
     Transition,
     decide_reset,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.triggers import (
+    beside_several,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.verification import (
+    Records,
+    Verification,
+    decide_verified,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._looks import look
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import entry_server
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.crds import (
+    observe_definitions,
     observe_stored_versions,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.deployments import (
+    observe_trigger,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.lists import (
+    listings_of,
+    observe_counts,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
     Access,
+    ServerFault,
+    normalise_addresses,
     read_access,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.states import (
@@ -60,12 +86,16 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._present_state
     present_recorded,
     present_states,
     present_states_absent,
+    present_verification,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._run import (
     NotReached,
     Result,
+    check_patterns,
     check_positive,
 )
+
+_NAMED = 5
 
 
 def change_states(module: AnsibleModule) -> Result:
@@ -83,12 +113,15 @@ def change_states(module: AnsibleModule) -> Result:
         done = _record(module, access, seen, known, resources, _resetting(seen))
         return present_recorded(done, look=seen, known=known, rules=_rules(params))
     done = record_pass(module, access, seen, known, resources)
+    with entry_server(module, what="Who else keeps the StorageStates can't be read") as server:
+        trigger = observe_trigger(server, known.foreign_trigger(seen.sight.now))
     result = present_recorded(
         done,
         look=seen,
         known=known,
         rules=_rules(params),
         heartbeat_counts=params["heartbeat_counts_as_change"],
+        trigger=beside_several(trigger, seen.membership),
     )
     if params["state"] == "migrated":
         named = params["resources"]
@@ -120,10 +153,17 @@ def reset_states(
 
 
 def judge_pass(
-    module: AnsibleModule, seen: Look, known: RecordedStates, resources: Sequence[str]
+    module: AnsibleModule,
+    seen: Look,
+    known: RecordedStates,
+    resources: Sequence[str],
+    shown: Mapping[str, Shown] | None = None,
 ) -> list[Recorded]:
-    """What a look would make of these resources; nothing is written."""
-    decide = _passing(module, seen, known, resources)
+    """What a look would make of these resources; nothing is written.
+
+    `shown` is how many objects there were at the audit's revision, where that was counted before.
+    """
+    decide = _passing(module, seen, known, resources, shown)
     access = read_access(module)
     return _record(module, access, seen, known, resources, decide, dry_run=True)
 
@@ -131,7 +171,8 @@ def judge_pass(
 def tell_states(module: AnsibleModule) -> Result:
     """What storage_state_info does."""
     check_positive(module.params, "stale_after")
-    seen = look(module, read_access(module))
+    check_patterns(module.params["left_out"], option="left_out")
+    seen = look(module, read_access(module), known=read_known(module.params["audited_after"]))
     known = read_recorded(module)
     window = timedelta(seconds=module.params["stale_after"])
     resources = recordable(seen, module.params["resources"])
@@ -139,7 +180,37 @@ def tell_states(module: AnsibleModule) -> Result:
     recorded = names.select_resources(resources=known.states, patterns=module.params["resources"])
     chosen = sorted({*resources, *recorded})
     settle = timedelta(seconds=module.params["settle"])
-    return present_states(seen, known, resources=chosen, window=window, settle=settle)
+    told = present_states(seen, known, resources=chosen, window=window, settle=settle)
+    if not module.params["verify"]:
+        return told
+    verification = _verify(module, seen, known, recorded)
+    return {**told, "verification": present_verification(verification)}
+
+
+def _verify(
+    module: AnsibleModule, seen: Look, known: RecordedStates, recorded: Sequence[str]
+) -> Verification:
+    """Hold what is recorded against this look, the definitions, and an audit of this run."""
+    params = module.params
+    with entry_server(module, what="The definitions can't be read") as server:
+        crds = observe_definitions(server) if seen.sight.crds else {}
+    judged = judge_pass(module, seen, known, recordable(seen, params["resources"]))
+    audit = read_audit(params["audit"], params["audited_after"])
+    window = _rules(params).window
+    return decide_verified(
+        seen,
+        Records(
+            before=known.states,
+            judged={one.resource: one.after for one in judged if one.after is not None},
+            stale=frozenset(
+                name for name, one in known.states.items() if one.stale(seen.sight.now, window)
+            ),
+        ),
+        resources={*seen.agreements, *recorded},
+        crds=crds,
+        audit=read_audit_facts(audit, seen) if audit else None,
+        left_out=params["left_out"],
+    )
 
 
 def read_recorded(module: AnsibleModule) -> RecordedStates:
@@ -154,6 +225,7 @@ def _rules(params: Mapping[str, Any]) -> PassRules:
         on_unseen_change=params["on_unseen_change"],
         encryption=params["encryption_generation"],
         settle=timedelta(seconds=params["settle"]),
+        restarted=tuple(normalise_addresses(params.get("restarted_servers") or [])),
     )
 
 
@@ -180,10 +252,15 @@ def _record(
 
 
 def _passing(
-    module: AnsibleModule, seen: Look, known: RecordedStates, resources: Sequence[str]
+    module: AnsibleModule,
+    seen: Look,
+    known: RecordedStates,
+    resources: Sequence[str],
+    shown: Mapping[str, Shown] | None = None,
 ) -> DecideResource:
     rules = _rules(module.params)
     audit = read_audit(module.params["audit"], module.params["audited_after"])
+    counts = shown if shown is not None or audit is None else _count(module, seen, audit, resources)
     formula_holds = audit is not None and check_formula(seen.sight).holds
     crd_hashes = _crd_hashes(module, seen, known, resources)
 
@@ -196,10 +273,26 @@ def _passing(
             rules=rules,
             crd_hashes=crd_hashes.get(resource, ()),
             audit=audit,
+            shown=(counts or {}).get(resource),
             formula_holds=formula_holds,
         )
 
     return decide
+
+
+def _count(
+    module: AnsibleModule, seen: Look, audit: AuditEvidence, resources: Sequence[str]
+) -> dict[str, Shown]:
+    """How many objects the servers show of what an audit has counted, at its revision (R13)."""
+    access = read_access(module)
+    wanted = {name for name in resources if audit.covers(name)}
+    listings = [one for name, one in listings_of(seen).items() if name in wanted]
+    try:
+        return observe_counts(
+            access, listings, at=audit.revision_of, timeout=module.params["timeout"]
+        )
+    except ServerFault as fault:
+        raise fault.as_error(f"Objects can't be counted through {access.host}") from fault
 
 
 def _resetting(seen: Look) -> DecideResource:
@@ -235,6 +328,8 @@ def _crd_hashes(
 
 def _require_migrated(done: Sequence[Recorded], seen: Look, result: Result) -> None:
     short = [one for one in done if one.after is None or not one.after.migrated]
+    # The hash is the same, but nobody saw what was written in between: Unknown is no pass (R8).
+    unseen = [one for one in done if one not in short and one.after and one.after.evidence.doubts]
     unheard = unheard_of(seen)
     if short or unheard:
         notes = [note for one in short for note in (*one.transition.notes, one.why)]
@@ -245,6 +340,20 @@ def _require_migrated(done: Sequence[Recorded], seen: Look, result: Result) -> N
             "Migrate them, and run the task again",
             result=result,
         )
+    if unseen:
+        named = [f"{one.resource}: {enumerate_names(_unseen(one))}." for one in unseen]
+        raise NotReached(
+            f"Whether {len(unseen)} of {plural(len(done), 'resource')} are stored in their current"
+            " version is unknown",
+            f"Servers changed between two observations. {' '.join(named[:_NAMED])}",
+            "Read etcd with storage_audit and give its result as audit; nothing needs to be"
+            " migrated for this",
+            result=result,
+        )
+
+
+def _unseen(one: Recorded) -> Sequence[str]:
+    return one.after.evidence.doubts if one.after else ()
 
 
 def _delete(module: AnsibleModule) -> Result:

@@ -17,14 +17,20 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.reasons import Reason
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.settling import Look
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.watching import Watch
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.watching import (
+    LONGEST_GAP,
+    Watch,
+)
 
 # After a look that told nothing the next one comes sooner.
 _DOUBT_SECONDS = 1.0
 
 
 class Watcher:
-    """Keeps a watch in a thread of its own."""
+    """Keeps a watch in a thread of its own.
+
+    Who asks it goes by the clock, and not by what that thread has noted: it may hang, or be dead.
+    """
 
     def __init__(self, watch: Watch, look: Callable[[], Look], *, every: float) -> None:
         self.watch = watch
@@ -32,6 +38,8 @@ class Watcher:
         self._one_at_a_time = threading.Lock()
         self._ended = threading.Event()
         self._doubted_since = 0.0
+        # When the last look has ended that told anything.
+        self._looked_at = time.monotonic()
         self._thread = threading.Thread(target=self._follow, daemon=True)
 
     def __enter__(self) -> Watcher:
@@ -40,25 +48,36 @@ class Watcher:
 
     def __exit__(self, *_exception: object) -> None:
         self._ended.set()
-        self._thread.join()
+        # One that hangs is left behind: it only reads.
+        self._thread.join(LONGEST_GAP)
 
     def look_now(self) -> None:
         """Look once, between the regular looks."""
         if self.watch.empty:
             return
-        with self._one_at_a_time:
+        if not self._one_at_a_time.acquire(timeout=LONGEST_GAP):
+            return
+        try:
             begun = time.monotonic()
             try:
                 self.watch.take(self._look(), at=begun)
             except LockstepError as error:
                 self.watch.miss(str(error))
+            except (Exception, SystemExit) as error:
+                # Whatever it is: a thread that dies of it would look like one that sees no change.
+                self.watch.miss(f"an observation failed: {type(error).__name__}: {error}")
+            else:
+                self._looked_at = time.monotonic()
             if self.watch.doubt is None:
                 self._doubted_since = 0.0
             elif not self._doubted_since:
                 self._doubted_since = begun
+        finally:
+            self._one_at_a_time.release()
 
     def broken(self, resource: str) -> Reason | None:
         """Why what is written of a resource proves nothing any more."""
+        self.watch.lapse(time.monotonic() - self._looked_at)
         return self.watch.broken.get(resource)
 
     @property

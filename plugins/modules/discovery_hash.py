@@ -20,7 +20,15 @@ description:
   - Where the StorageVersion API is served it is a second source, and the two must not contradict
     each other.
   - Only reads, and never reads objects that hold user data.
-options: {}
+options:
+  revisions_of:
+    description:
+      - Resources that the API servers keep in an etcd of their own (C(--etcd-servers-overrides)).
+        Its revision is recorded too, so that an audit of it can be held against this observation.
+      - Takes the right to list them.
+    type: list
+    elements: str
+    default: []
 extends_documentation_fragment:
   - lockstep.kubernetes._observing
   - lockstep.kubernetes._observing.resources
@@ -150,6 +158,7 @@ epoch:
   returned: always
   type: dict
   sample:
+    cluster: 5e6a2a55-4b5c-4d0f-9a8e-6f0f3c0f4f9b
     servers:
       - lease: apiserver-rplpdvtx3lntmi4xy2xnxookk4
         holder: apiserver-rplpdvtx3lntmi4xy2xnxookk4_9a835610-b6a2-4a25-b6b8-b9b4baa726d7
@@ -157,6 +166,27 @@ epoch:
       - {start_time: "1.79480131493e+09", git_version: v1.36.3, emulated: "1.36"}
     crd: {uid: "", generation: 0}
     encryption: ""
+cluster:
+  description:
+    - Which cluster was observed, and at which moment. An audit of etcd counts only for an
+      observation of the same cluster that ended before it.
+  returned: always
+  type: dict
+  contains:
+    uid:
+      description: The UID of the namespace kube-system, which every server must show.
+      type: str
+    kube_system_revision:
+      description: The resourceVersion of that namespace.
+      type: str
+    revisions:
+      description: By resource, the revision of a consistent list that was taken after all servers
+        had been read.
+      type: dict
+  sample:
+    uid: 5e6a2a55-4b5c-4d0f-9a8e-6f0f3c0f4f9b
+    kube_system_revision: "4"
+    revisions: {endpointslices.discovery.k8s.io: 4711}
 known:
   description: What every server showed, for a later module that takes this result, so that it need
     not read it all again from servers that have not been restarted. Don't read it.
@@ -241,7 +271,11 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._present impor
 def main():
     run_module(
         lambda module: observe_and_answer(module, present_look),
-        arguments={**OBSERVING_ARG_SPEC, **WAIT_ARG_SPEC},
+        arguments={
+            **OBSERVING_ARG_SPEC,
+            **WAIT_ARG_SPEC,
+            "revisions_of": {"type": "list", "elements": "str", "default": []},
+        },
     )
 
 

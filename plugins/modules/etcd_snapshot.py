@@ -54,6 +54,13 @@ options:
       - The default is the directory of O(path). Name one on another disk where that has no room for
         three times the size of etcd's database and 140 MB.
     type: path
+  allow_partial:
+    description:
+      - Save etcd even if the API servers keep some resources in another one, which is named in
+        RV(not_held). Save that one by a task of its own.
+      - Which they are is taken from O(manifest) or O(etcd_servers_overrides).
+    type: bool
+    default: false
 extends_documentation_fragment:
   - lockstep.kubernetes._etcd
 attributes:
@@ -69,7 +76,8 @@ notes:
   - Run it where etcd's certificates are, most often on a control-plane host, as a user who may read
     them.
   - The snapshot comes through etcd's JSON gateway, which is on unless somebody has turned it off.
-  - Keys that are kept in another etcd, as events may be, are not in it.
+  - What the API servers keep in another etcd, as events may be, is not in it. Unless
+    O(allow_partial) is set the task then fails before it writes anything.
 seealso:
   - module: lockstep.kubernetes.storage_audit
   - module: lockstep.kubernetes.upgrade_gate
@@ -146,6 +154,12 @@ endpoint:
   returned: success
   type: str
   sample: https://10.0.0.11:2379
+not_held:
+  description: Resources that the API servers keep in another etcd, which is not saved.
+  returned: success
+  type: list
+  elements: str
+  sample: []
 seconds:
   description: How long it took, all in all.
   returned: success, not in check mode
@@ -183,6 +197,7 @@ def main():
             "etcd": {"type": "str", "default": "etcd"},
             "etcdutl": {"type": "str", "default": "etcdutl"},
             "scratch": {"type": "path"},
+            "allow_partial": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )

@@ -16,10 +16,13 @@ description:
     C(kube-system), with an owner and an expiry, so that it outlives neither a crash nor a lost
     control node for long.
   - Times are the API server's own.
+  - A Lease of the same name that Lockstep did not make is left as it is, and the task fails. Not
+    even O(take_over) takes it.
 options:
   name:
     description:
-      - Which lock, such as V(upgrade) or V(trigger).
+      - Which lock, such as V(upgrade) or V(trigger). A word of lower-case letters, digits and
+        hyphens.
     type: str
     required: true
   state:
@@ -40,6 +43,9 @@ options:
     description:
       - The number of the process, on the host that runs the task, that works under the lock. Once
         it is gone, whoever asks for the lock on the same host gets it at once.
+      - The process is told apart from others by the boot of its host, its PID namespace and the
+        moment it started, so that another machine of the same name, or a later process of the
+        same number, is never taken for it.
       - V(0) stands for the C(ansible-playbook) that runs the task, so that a run that was killed
         does not keep the next one out, while two runs of one operator do.
     type: int
@@ -121,9 +127,13 @@ note:
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.locks import (
     hold,
-    name_process,
+    identify_process,
     release,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors import (
+    LockstepError,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.locks import check_lock
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import (
     entry_server,
     run_module,
@@ -133,9 +143,10 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._present_locks
 
 def work(module):
     params, dry_run = module.params, module.check_mode
+    check_lock(name=params["name"], owner=params["owner"])
     lock, owner = params["name"], params["owner"]
     if params["process"] is not None:
-        owner = f"{owner}, {name_process(params['process'])}"
+        owner = f"{owner}, {_identify(params['process'])}"
     with entry_server(module, what=f"The lock {lock} can't be changed") as server:
         if params["state"] == "released":
             change = release(server, lock=lock, owner=owner, dry_run=dry_run, note=params["note"])
@@ -151,6 +162,18 @@ def work(module):
                 note=params["note"],
             )
     return present_lock(change, owner=owner)
+
+
+def _identify(number):
+    identity = identify_process(number)
+    if identity.boot and not identity.started:
+        raise LockstepError(
+            f"The option process is {number}",
+            f"{identity.host} has no such process, or this user may not see it",
+            "Run the task on the host of the process (delegate_to: localhost for 0), or leave"
+            " process out",
+        )
+    return identity
 
 
 def main():

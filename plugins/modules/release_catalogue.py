@@ -25,6 +25,14 @@ options:
       - The file to write.
     type: path
     required: true
+  default_apis:
+    description:
+      - Whether no C(--runtime-config) and no C(--feature-gates) turn any API of these servers on or
+        off, but for the StorageVersion API. What they serve is then what the release serves by
+        default.
+      - Without it, that is not in the file, and a verdict that depends on it is V(unknown).
+    type: bool
+    default: false
 extends_documentation_fragment:
   - lockstep.kubernetes._observing
   - lockstep.kubernetes._observing.attributes
@@ -38,6 +46,7 @@ EXAMPLES = r"""
   lockstep.kubernetes.release_catalogue:
     kubeconfig: ~/.kube/test-cluster
     dest: vendor-1.37.catalogue
+    default_apis: true
 
 - name: Judge the upgrade of the production cluster to it
   lockstep.kubernetes.upgrade_gate:
@@ -83,7 +92,11 @@ def main():
     observing = {key: spec for key, spec in OBSERVING_ARG_SPEC.items() if key != "resources"}
     run_module(
         keep_catalogue,
-        arguments={**observing, "dest": {"type": "path", "required": True}},
+        arguments={
+            **observing,
+            "dest": {"type": "path", "required": True},
+            "default_apis": {"type": "bool", "default": False},
+        },
     )
 
 

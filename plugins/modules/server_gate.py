@@ -17,6 +17,9 @@ description:
     where the StorageVersion API is on, has reported it there; and once every other server is ready.
   - That servers differ in what they write is no reason to wait here. They do until the last one is
     rolled.
+  - What the server really writes must be readable for every other server, by the catalogue of its
+    release, by what it serves or by what it reports to the StorageVersion API. If one of them can't
+    read it, the module fails at once.
   - Only reads.
 options:
   server:
@@ -94,6 +97,12 @@ disagreeing:
   type: list
   elements: str
   sample: [mutatingadmissionpolicies.admissionregistration.k8s.io]
+unproven:
+  description: What it writes and another server is not known to read, nor known not to read.
+  returned: success
+  type: list
+  elements: str
+  sample: []
 servers:
   description: How many servers are there.
   returned: success

@@ -17,7 +17,9 @@ description:
     read.
   - Only the envelope around each object is looked at. Values are never returned, logged or kept,
     and memory stays the same however large the store is.
-  - Only reads. One linearizable read gives the revision that everything is then read at.
+  - Only reads. One linearizable read gives the revision that everything is then read at. Where
+    several members vote, each is asked for its own, and the newest is taken.
+  - What the API servers keep in another etcd is read there, in the same task.
 options:
   etcd_prefix:
     description:
@@ -35,11 +37,11 @@ options:
     default: ["*"]
   since:
     description:
-      - The result of an earlier audit, or RV(since) of it. Only what was written since is read.
-      - Versions and encryption keys are then complete as ever, but counts are upper bounds. See
-        RV(incremental).
-      - Where it can't be used, since a backup was restored in between or O(resources) differs,
-        everything is read, and RV(notes) says why.
+      - The result of an earlier audit, or RV(since) of it. Values are read only where keys, or the
+        revisions that they were last written at, differ from what that audit saw. The result is as
+        exact as without.
+      - Where it can't be used, as when O(resources) differs, everything is read, and RV(notes)
+        says why.
     type: raw
   encodings:
     description:
@@ -104,7 +106,7 @@ EXAMPLES = r"""
   ansible.builtin.debug:
     msg: "{{ stored.summary }}"
 
-- name: Look again later, at what was written since
+- name: Look again later, where something has changed
   lockstep.kubernetes.storage_audit:
     manifest: /etc/kubernetes/manifests/kube-apiserver.yaml
     since: "{{ stored.since }}"
@@ -133,14 +135,17 @@ EXAMPLES = r"""
     resources:
       - secrets
   register: stored
-  failed_when: "'aescbc:v1:old-key' in stored.resources.secrets.encryption"
+  failed_when: "'aescbc:v1:old-key' in keys"
+  vars:
+    keys: "{{ (stored.resources.secrets | default({})).encryption | default({}) }}"
 """
 
 RETURN = r"""
 verdict:
   description:
     - The worst that was found. V(undecodable), keys that nobody can decode; V(unknown), encrypted
-      objects or keys of no known resource; V(mixed), resources stored in more than one version;
+      objects, keys of no known resource, or an etcd that may have shown less than it holds, see
+      RV(believable); V(mixed), resources stored in more than one version;
       V(uniform), none of these.
   returned: success
   type: str
@@ -160,6 +165,35 @@ notes:
   type: list
   elements: str
   sample: []
+believable:
+  description:
+    - Whether etcd has shown at least what it had acknowledged before. It is not V(true) where
+      linearizable reads may be stale in etcd's version (etcd#20418), several members vote, and one
+      of them did not answer.
+  returned: success
+  type: bool
+  sample: true
+reasons:
+  description: Why it is not believable, with the members' names and what to do.
+  returned: success
+  type: list
+  elements: str
+  sample: []
+cluster:
+  description: Which cluster the keys are of, by the stored namespace C(kube-system).
+  returned: success
+  type: dict
+  contains:
+    uid:
+      description: Its UID; empty where it is encrypted, is not there, or may not be read.
+      type: str
+    key_revision:
+      description: The revision that its key was last written at, which is the object's
+        resourceVersion; 0 where there is none.
+      type: int
+  sample:
+    uid: 3f1b7c62-8a0e-4f7e-9d55-1b6a5b1f0c11
+    key_revision: 12
 resources:
   description: What was counted, by resource. A resource without keys is not in it.
   returned: success
@@ -200,8 +234,7 @@ resources:
       type: str
     outdated:
       description: The first O(outdated_limit) objects that are stored in another version, each as
-        C(NAMESPACE/NAME), or C(NAME) where it is in no namespace, in the order of their keys. Of
-        an incremental audit, only those that it read.
+        C(NAMESPACE/NAME), or C(NAME) where it is in no namespace, in the order of their keys.
       returned: when O(encodings) has a version of the resource
       type: list
       elements: str
@@ -211,8 +244,7 @@ resources:
       type: int
     outdated_complete:
       description: Whether RV(resources.outdated) is all that has to be rewritten. It is not where
-        names were left out, something is encrypted or can't be decoded, or the audit is
-        incremental.
+        names were left out, or something is encrypted or can't be decoded.
       returned: when O(encodings) has a version of the resource
       type: bool
   sample:
@@ -246,12 +278,14 @@ internal:
   sample: {}
 unmapped:
   description: The same for directories below the prefix that belong to no known resource. An
-    aggregated API server may keep its own there; audit it with its own O(etcd_prefix).
+    aggregated API server may keep its own there; audit it with its own O(etcd_prefix). What is left
+    behind of a resource that the API servers keep in another etcd is here too.
   returned: success
   type: dict
   sample: {}
 elsewhere:
-  description: Resources that the manifest says are kept in another etcd, which was not read.
+  description: Resources that are kept in another etcd, which could not be read. RV(notes) says
+    why.
   returned: success
   type: list
   elements: str
@@ -288,6 +322,49 @@ revision:
   returned: success
   type: int
   sample: 48211
+stores:
+  description: Every etcd that was read, first the one that holds all that no other holds.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    endpoint:
+      description: The member that was read.
+      type: str
+    etcd_version:
+      description: Its version.
+      type: str
+    transport:
+      description: How it was read.
+      type: str
+    cluster_id:
+      description: The id of the etcd cluster, in hexadecimal.
+      type: str
+    revision:
+      description: The revision that was read.
+      type: int
+    later_revisions:
+      description: Revisions that the rest was read at.
+      type: list
+      elements: int
+    resources:
+      description: What it holds of the API servers' resources; nothing for the first.
+      type: list
+      elements: str
+  sample:
+    - endpoint: https://10.0.0.11:2379
+      etcd_version: 3.6.16
+      transport: grpc
+      cluster_id: 6571fb7574e87dba
+      revision: 48211
+      later_revisions: []
+      resources: []
+revisions:
+  description: Of each resource that was read in another etcd, the revision there; 0 where it was
+    not read at one moment. All others were read at RV(revision).
+  returned: success
+  type: dict
+  sample: {}
 later_revisions:
   description: Revisions that the rest was read at, where etcd was compacted while it was read.
   returned: success
@@ -295,8 +372,7 @@ later_revisions:
   elements: int
   sample: []
 incremental:
-  description: Whether only what was written since an earlier audit was read. Counts are upper
-    bounds then, since what was written again is counted twice, and what was deleted still is.
+  description: Whether counts of an earlier audit were kept where nothing has changed.
   returned: success
   type: bool
   sample: false
@@ -316,7 +392,8 @@ prefix:
   type: str
   sample: /registry
 etcd:
-  description: How etcd itself is, by its members and alarms. Nothing where its JSON gateway is off.
+  description: How etcd itself is, by its members and alarms. Nothing where it does not tell its
+    members.
   returned: success
   type: dict
   contains:
@@ -333,11 +410,23 @@ etcd:
     leader:
       description: The host in the address of the member that leads; empty where none tells.
       type: str
+    members:
+      description: Each member with its C(name), the C(endpoint) that it was asked at, whether it is
+        a C(voter), its C(version) and its C(revision), or the C(fault) that kept it from telling.
+      type: list
+      elements: dict
   sample:
     faults: []
     used_bytes: 9132032
     quota_bytes: 2147483648
     leader: 10.0.0.11
+    members:
+      - name: cp-1
+        endpoint: https://10.0.0.11:2379
+        voter: true
+        version: 3.6.16
+        revision: 48211
+        fault: ""
 cluster_id:
   description: The id of the etcd cluster, in hexadecimal.
   returned: success
@@ -353,6 +442,17 @@ etcd_version:
   returned: success
   type: str
   sample: 3.6.16
+reached:
+  description: Where etcd was read and by which files, for the commands that others print. The
+    files are on C(host).
+  returned: success
+  type: dict
+  sample:
+    host: cp-1
+    endpoints: ["https://192.0.2.1:2379"]
+    ca_cert: /etc/kubernetes/pki/etcd/ca.crt
+    client_cert: /etc/kubernetes/pki/apiserver-etcd-client.crt
+    client_key: /etc/kubernetes/pki/apiserver-etcd-client.key
 transport:
   description: V(grpc) or V(gateway).
   returned: success
@@ -360,10 +460,14 @@ transport:
   sample: grpc
 """
 
+import platform
+
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.audit import (
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.increments import (
     earlier_state,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.tally import (
     read_encodings,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.store import (
@@ -384,15 +488,26 @@ def audit(module):
     check_patterns(params["resources"])
     check_positive(params, "timeout", "page_size")
     encodings = read_encodings(params["encodings"], limit=params["outdated_limit"])
+    options = read_options(params)
     seen = audit_store(
-        read_options(params),
+        options,
         patterns=params["resources"],
         page_size=params["page_size"],
         since=earlier_state(params["since"]),
         tell=tell,
         encodings=encodings,
     )
-    return {"changed": False, **seen.to_dict()}
+    return {"changed": False, **seen.to_dict(), "reached": _reached(options.access)}
+
+
+def _reached(access):
+    return {
+        "host": platform.node(),
+        "endpoints": list(access.endpoints),
+        "ca_cert": access.ca_cert,
+        "client_cert": access.client_cert,
+        "client_key": access.client_key,
+    }
 
 
 def main():

@@ -25,17 +25,30 @@ options:
       - With V(succeeded), every chosen resource is migrated, and the task waits for it.
       - With V(present), there is a migration of every chosen resource that is due for one; who
         runs it, and when, is left open.
+      - With V(advanced), it does what V(present) does, and where no controller would run them, it
+        runs what is pending itself, one resource after the other, those first that were begun
+        before. It ends after O(stop_after) seconds, and fails only if objects could not be written;
+        what is left is for the next run. A run that finds another one at work leaves it to that.
       - With V(absent), there is no migration of any chosen resource, whoever made it. One that
         O(backend=direct) runs stops within seconds; the in-tree controller does not notice, and
         finishes what it has begun.
     type: str
-    choices: [succeeded, present, absent]
+    choices: [succeeded, present, advanced, absent]
     default: succeeded
+  retry_failed_after:
+    description:
+      - Seconds after which O(state=advanced) tries a migration again that has failed. What can't be
+        written now can't be written a few minutes later, and to try it all the time is load.
+    type: float
+    default: 1800.0
   scope:
     description:
       - With V(due), what the StorageStates do not prove to be stored in its current version only.
       - With V(all), also what they prove, if that was under another O(encryption_generation). Use
-        it after a change of encryption keys, which hashes do not show.
+        it after a change of encryption keys, which hashes do not show. It is verified only if all
+        servers are known to write by one key from beginning to end. Up to three objects are
+        patched at each server for that, without changing them, and metrics are read where they
+        may be.
     type: str
     choices: [due, all]
     default: due
@@ -89,7 +102,8 @@ options:
     type: int
   watch_every:
     description:
-      - Seconds between two looks at the servers while objects are rewritten. At most 30.
+      - Seconds between two observations of the servers while objects are rewritten. At most 20. If
+        none could be made for 30 seconds, the migration does not count.
     type: float
     default: 10.0
   stuck_after:
@@ -102,9 +116,17 @@ options:
     description:
       - Seconds after which V(direct) stops where it is, and the task fails with RV(unfinished). Run
         it again to go on.
+      - With O(state=advanced) the default is 120, half of the time between two runs of the
+        playbook C(lockstep.kubernetes.trigger), and it does not fail.
       - Where the task runs on another host than the control node, progress is shown each time
         it stops; there the default is 60, and it goes on by itself.
     type: float
+  owner:
+    description:
+      - The name of a ClusterRole that the migrations made by this task belong to. When it is
+        deleted, the garbage collector deletes them as well.
+    type: str
+    default: ""
   progress:
     description:
       - Whether to show every few seconds how far it is.
@@ -156,8 +178,10 @@ EXAMPLES = r"""
 
 - name: Read what is stored
   lockstep.kubernetes.storage_audit:
+    manifest: /etc/kubernetes/manifests/kube-apiserver.yaml
     encodings: "{{ look.encodings }}"
   delegate_to: "{{ groups['etcd'][0] }}"
+  become: true
   register: audit
 
 - name: Rewrite only the objects that are stored in another version
@@ -169,23 +193,33 @@ EXAMPLES = r"""
   lockstep.kubernetes.storage_migration:
     state: present
 
+- name: The same, and run for half a minute what no controller would run
+  lockstep.kubernetes.storage_migration:
+    state: advanced
+    stop_after: 30
+
 - name: Stop all migrations
   lockstep.kubernetes.storage_migration:
     state: absent
 """
 
 RETURN = r"""
+cluster_uid:
+  description: The cluster, by the UID of its namespace kube-system.
+  returned: when O(state=succeeded) or O(state=advanced)
+  type: str
+  sample: 5e6a2a55-4b5c-4d0f-9a8e-6f0f3c0f4f9b
 summary:
   description: The verdict for people, with a line for each resource that needs attention.
-  returned: when O(state=succeeded)
+  returned: when O(state=succeeded) or O(state=advanced)
   type: list
   elements: str
   sample:
     - "migrated: 1 resource migrated and 60 current already. 300 objects visited, 300 rewritten, 0
-      current already, 0 gone, 0 failed."
+      current already, 0 gone, 0 failed. It is verified except events."
 totals:
   description: All counts added up. In check mode C(would_visit) and C(would_rewrite).
-  returned: when O(state=succeeded)
+  returned: when O(state=succeeded) or O(state=advanced)
   type: dict
   sample:
     resources: 61
@@ -198,20 +232,20 @@ totals:
     seconds: 30.2
 progress_samples:
   description: How many objects V(direct) had visited after how many seconds, for a plot.
-  returned: when O(state=succeeded), but not in check mode
+  returned: when O(state=succeeded) or O(state=advanced), but not in check mode
   type: list
   elements: list
   sample: [[0.5, 120], [1.5, 300]]
 resources:
   description: What came of each resource that was not current already.
-  returned: when O(state=succeeded)
+  returned: when O(state=succeeded) or O(state=advanced)
   type: dict
   contains:
     status:
       description:
-        - V(succeeded); V(failed), some objects are stored as they were; V(superseded), servers
-          changed while it ran; V(unfinished), it goes on when the task is run again; V(planned),
-          in check mode.
+        - V(succeeded); V(asked), it waits for a controller or a later run; V(failed), some objects
+          are stored as they were; V(superseded), servers changed while it ran; V(unfinished),
+          it goes on when the task is run again; V(planned), in check mode.
       type: str
     reason:
       description: Why it did not succeed.
@@ -236,7 +270,7 @@ resources:
       description: How many were stored in the current version already.
       type: int
     gone:
-      description: How many had been deleted meanwhile.
+      description: How many had been deleted meanwhile, as a GET of each name confirmed.
       type: int
     failed:
       description: How many could not be written, and are stored as they were.
@@ -256,7 +290,8 @@ resources:
       type: int
     verified:
       description: Whether nothing changed from before the first write until after the last one,
-        and the StorageState says so.
+        and the StorageState says so. After a change of encryption keys also whether all servers
+        are known to have encrypted by one configuration.
       type: bool
     stored_versions:
       description: What C(status.storedVersions) of its definition holds now.
@@ -297,20 +332,27 @@ left_out:
   type: dict
   sample:
     pods: all that is stored of it is in its current version
+verified_except:
+  description: Chosen resources of which nothing proves that all is stored as the servers write it,
+    with the reason.
+  returned: when O(state=succeeded) or O(state=advanced), but not in check mode
+  type: dict
+  sample:
+    events: events expire by themselves
 recorded:
   description: What is recorded of all chosen resources in the end, in a line.
-  returned: when O(state=succeeded), but not in check mode
+  returned: when O(state=succeeded) or O(state=advanced), but not in check mode
   type: str
   sample: "63 resources: 60 current, 0 mixed, 3 Unknown."
 not_current:
   description: Chosen resources that are not known to be stored in their current version only.
-  returned: when O(state=succeeded), but not in check mode
+  returned: when O(state=succeeded) or O(state=advanced), but not in check mode
   type: list
   elements: str
   sample: []
 unfinished:
   description: Whether a next run of the same task goes on where this one stopped.
-  returned: when O(state=succeeded)
+  returned: when O(state=succeeded) or O(state=advanced)
   type: bool
   sample: false
 """
@@ -333,9 +375,10 @@ def main():
             **PASS_ARG_SPEC,
             "state": {
                 "type": "str",
-                "choices": ["succeeded", "present", "absent"],
+                "choices": ["succeeded", "present", "advanced", "absent"],
                 "default": "succeeded",
             },
+            "retry_failed_after": {"type": "float", "default": 1800.0},
             "scope": {"type": "str", "choices": ["due", "all"], "default": "due"},
             "backend": {
                 "type": "str",
@@ -353,6 +396,7 @@ def main():
             "stop_after": {"type": "float"},
             "progress": {"type": "bool", "default": True},
             "metrics_file": {"type": "path"},
+            "owner": {"type": "str", "default": ""},
         },
     )
 

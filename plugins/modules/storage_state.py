@@ -24,14 +24,24 @@ options:
     description:
       - V(observed) records what was seen, with a heartbeat, takes back migrations that have become
         pointless, records those that have finished, and returns which are due.
-      - V(migrated) does the same, and fails unless every chosen resource is then stored in its
-        current version alone.
+      - V(migrated) does the same, and fails unless every chosen resource is then known to be stored
+        in its current version alone. A server that was restarted between two observations may have
+        written another version meanwhile, so that it is not known without O(audit).
       - V(reset) takes the chosen resources back to V(Unknown). Do this where servers were changed
         twice between two looks.
       - V(absent) deletes the record of the chosen resources.
     type: str
     choices: [observed, migrated, reset, absent]
     default: observed
+  restarted_servers:
+    description:
+      - Addresses of the servers that you have restarted yourself since the last observation. Their
+        restart is not taken for one that nobody saw.
+      - Name a server here only while you hold the lock that keeps other runs out
+        (M(lockstep.kubernetes.lock)).
+    type: list
+    elements: str
+    default: []
   heartbeat_counts_as_change:
     description:
       - Whether a pass that only moved heartbeats reports C(changed).
@@ -84,6 +94,11 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+cluster_uid:
+  description: The cluster, by the UID of its namespace kube-system.
+  returned: unless O(state=absent)
+  type: str
+  sample: 5e6a2a55-4b5c-4d0f-9a8e-6f0f3c0f4f9b
 summary:
   description: What came of it for people, a line for each thing that matters.
   returned: always
@@ -120,7 +135,8 @@ states:
       type: str
     evidence:
       description: Why it is believed (V(assumed), V(observed), V(migrated), V(crd) or V(etcd)),
-        since when, at which etcd revision, and what changed between two looks.
+        since when, at which etcd revision, what changed between two looks, and which servers were
+        missed at the last one though their very processes had been seen before.
       type: dict
     change:
       description: What this pass made of it.
@@ -142,8 +158,21 @@ due:
   type: list
   elements: str
   sample: [resourceclaims.resource.k8s.io]
+pending:
+  description: Resources with a migration of C(migration.k8s.io) that has not finished.
+  returned: always
+  type: list
+  elements: str
+  sample: []
 superseded:
   description: Migrations that were deleted, or would be in check mode.
+  returned: always
+  type: list
+  elements: str
+  sample: []
+finished:
+  description: Migrations of Lockstep's own that were deleted, or would be in check mode, since what
+    they proved is recorded and they succeeded more than five minutes ago.
   returned: always
   type: list
   elements: str
@@ -156,6 +185,12 @@ heartbeats:
 paused:
   description: Who is upgrading the cluster at this moment, so that nothing should be migrated;
     empty if nobody is.
+  returned: always
+  type: str
+  sample: ""
+other_trigger:
+  description: Which other trigger keeps the StorageStates beside several servers, and what to do
+    about it; empty if none does. Nothing may be migrated then.
   returned: always
   type: str
   sample: ""
@@ -186,6 +221,7 @@ def main():
                 "choices": ["observed", "migrated", "reset", "absent"],
                 "default": "observed",
             },
+            "restarted_servers": {"type": "list", "elements": "str", "default": []},
             "heartbeat_counts_as_change": {"type": "bool", "default": False},
         },
     )

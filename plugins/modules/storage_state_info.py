@@ -17,20 +17,28 @@ description:
   - A resource without a record, or one that nobody has looked at for O(stale_after), may be stored
     in any version.
 options:
-  stale_after:
+  verify:
     description:
-      - Seconds after which a record that nobody has confirmed counts as V(Unknown).
-    type: float
-    default: 600.0
-  settle:
+      - Whether to tell in RV(verification) if all that is stored is in the version that the servers
+        write now. With O(audit) that rests on the bytes in etcd, without it on what was recorded.
+      - Not verified is a resource that servers do not agree on, or whose record has another current
+        hash than they show, is missing, stale or V(Unknown), or holds more than the current
+        version; and a CustomResourceDefinition that lists more than its storage version in
+        C(status.storedVersions).
+    type: bool
+    default: false
+  left_out:
     description:
-      - Seconds that API servers may take to follow a CustomResourceDefinition that was changed.
-        Until then no migration of its resource is asked for, and none counts.
-    type: float
-    default: 60.0
+      - Resources, or patterns as in O(resources), that need not be verified. They are named in the
+        verdict.
+      - Events and resources of aggregated APIs are never migrated, and always left out.
+    type: list
+    elements: str
+    default: []
 extends_documentation_fragment:
   - lockstep.kubernetes._observing
   - lockstep.kubernetes._observing.resources
+  - lockstep.kubernetes._observing.passes
   - lockstep.kubernetes._observing.attributes
   - kubernetes.core.k8s_auth_options
 seealso:
@@ -44,12 +52,25 @@ EXAMPLES = r"""
 
 - name: Name what can't be relied on
   ansible.builtin.debug:
-    msg: "{{ recorded.states | dict2items | community.general.json_query(query) }}"
+    msg: "{{ (stale + unknown) | map(attribute='key') | unique }}"
   vars:
-    query: "[?value.stale || contains(value.persisted, 'Unknown')].key"
+    states: "{{ recorded.states | dict2items }}"
+    stale: "{{ states | selectattr('value.stale') }}"
+    unknown: "{{ states | selectattr('value.persisted', 'contains', 'Unknown') }}"
+
+- name: Require that all is stored as the servers write it
+  lockstep.kubernetes.storage_state_info:
+    verify: true
+  register: recorded
+  failed_when: not recorded.verification.verified
 """
 
 RETURN = r"""
+cluster_uid:
+  description: The cluster, by the UID of its namespace kube-system.
+  returned: always
+  type: str
+  sample: 5e6a2a55-4b5c-4d0f-9a8e-6f0f3c0f4f9b
 summary:
   description: What is recorded for people, a line for each thing that matters.
   returned: always
@@ -92,6 +113,53 @@ migrations:
   returned: always
   type: dict
   sample: {}
+verification:
+  description: Whether all is stored as the servers write it.
+  returned: if O(verify) is true
+  type: dict
+  contains:
+    verified:
+      description: Whether all that was not left out is proved.
+      type: bool
+    words:
+      description: The verdict. It is V(verified) only if nothing was left out.
+      type: str
+    reasons:
+      description: What speaks against it, with what to do.
+      type: list
+      elements: str
+    proved_by:
+      description: How many resources are proved by which evidence.
+      type: dict
+    unproved:
+      description: The resources that are not proved, each with its reasons.
+      type: dict
+    doubted:
+      description: The resources that are recorded as current, while a server was changed between
+        two observations, each with what changed. Only an audit tells what was written meanwhile.
+      type: dict
+    unpruned:
+      description: The CustomResourceDefinitions that list other versions as stored, and which.
+      type: dict
+    left_out:
+      description: The resources that were left out, each with the reason.
+      type: dict
+    unused_left_out:
+      description: What O(left_out) holds that is no resource.
+      type: list
+      elements: str
+  sample:
+    verified: true
+    words: verified except events and events.events.k8s.io
+    reasons: []
+    proved_by: {etcd: 61, migrated: 2}
+    unproved: {}
+    doubted: {}
+    unpruned: {}
+    left_out:
+      events: events expire by themselves, and are never migrated
+      events.events.k8s.io: events expire by themselves, and are never migrated
+    unused_left_out: []
 paused:
   description: Who is upgrading the cluster at this moment; empty if nobody is.
   returned: always
@@ -101,6 +169,7 @@ paused:
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._module import (
     OBSERVING_ARG_SPEC,
+    PASS_ARG_SPEC,
     run_module,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._states import tell_states
@@ -111,8 +180,9 @@ def main():
         tell_states,
         arguments={
             **OBSERVING_ARG_SPEC,
-            "stale_after": {"type": "float", "default": 600.0},
-            "settle": {"type": "float", "default": 60.0},
+            **PASS_ARG_SPEC,
+            "verify": {"type": "bool", "default": False},
+            "left_out": {"type": "list", "elements": "str", "default": []},
         },
     )
 

@@ -45,9 +45,7 @@ EXAMPLES = r"""
 
 - name: Name the entries of servers that are gone
   ansible.builtin.debug:
-    msg: "{{ reported.resources | dict2items | community.general.json_query(query) }}"
-  vars:
-    query: "[?value.stale].{resource: key, stale: value.stale}"
+    msg: "{{ reported.resources | dict2items | selectattr('value.stale') | map(attribute='key') }}"
 
 - name: Keep what was agreed on before an upgrade, to know what stays selected during it
   lockstep.kubernetes.storage_version_info:

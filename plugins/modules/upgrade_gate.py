@@ -32,7 +32,14 @@ options:
   from_release:
     description:
       - The release that is left. The default is the oldest that a server runs.
+      - At least one server must run it, or emulate it, by its minor release.
     type: str
+  from_recorded:
+    description:
+      - Whether O(from_release) comes from the record of a run that began this step. It is then
+        accepted as well where every server runs O(to_release) by now.
+    type: bool
+    default: false
   rollback_release:
     description:
       - The release to go back to if the step goes wrong. The default is the one that is left.
@@ -48,6 +55,25 @@ options:
       - A file that tells what the target writes and reads, for one that is not in the collection's
         own catalogue, such as a vendor's build.
     type: path
+  runtime_config:
+    description:
+      - What C(--runtime-config) of kube-apiserver will turn on and off after the step, such as
+        V(storagemigration.k8s.io/v1beta1=true); an empty dictionary if nothing.
+      - A resource that the target has off by default, and that nothing turns on, is not served
+        there, so that its objects are out of reach.
+      - Without this option, O(feature_gates) and O(apiserver_manifest), what the servers serve now
+        is held against the defaults of the release that they run. What they serve only because of
+        a flag, and the target has off by default, is V(unknown) then.
+    type: dict
+  feature_gates:
+    description:
+      - What C(--feature-gates) of kube-apiserver will turn on and off after the step.
+    type: dict
+  apiserver_manifest:
+    description:
+      - The text of the static pod manifest of a kube-apiserver, to take these flags from where
+        O(runtime_config) and O(feature_gates) are not given. They must stay as they are.
+    type: str
   crd_manifests:
     description:
       - YAML files with CustomResourceDefinitions that are to be installed with the step, as paths
@@ -140,6 +166,27 @@ options:
       - Whether the task fails if the step may not go on.
     type: bool
     default: true
+  asked_by:
+    description:
+      - In whose words remedies say what can be set. V(module) names the options of this module,
+        V(preflight) the variables of the role and playbook P(lockstep.kubernetes.preflight#role),
+        V(upgrade) those of the playbooks that upgrade.
+    type: str
+    choices: [module, preflight, upgrade]
+    default: module
+  started_with:
+    description:
+      - How the commands in remedies start a playbook. The default is C(ansible-playbook) alone.
+      - Give what the lookup P(lockstep.kubernetes.started_with#lookup) returns to keep the
+        inventory and the variables that this playbook was started with.
+    type: dict
+    suboptions:
+      command:
+        description: What comes before the name of the playbook.
+        type: str
+      note:
+        description: A comment to print behind the command, about what is missing in it.
+        type: str
 extends_documentation_fragment:
   - lockstep.kubernetes._observing
   - lockstep.kubernetes._observing.passes
@@ -207,8 +254,13 @@ findings:
       description: V(block); V(acknowledgeable), it stops unless it is acknowledged; V(warn).
       type: str
     resource:
-      description: The resource that it is about; empty if it is about all.
+      description: The resource that it is about; empty if it is about all, or about several.
       type: str
+    resources:
+      description: Every resource that it is about. What many resources have in common is one
+        finding.
+      type: list
+      elements: str
     seen:
       description: What was seen.
       type: str
@@ -217,6 +269,10 @@ findings:
       type: str
     command:
       description: The remedy as one command, to be run as it stands; empty where it takes more.
+      type: str
+    destructive_command:
+      description: What is left where no remedy helps, as one command. It deletes data, though
+        what it deletes is saved to a file first where that can be done.
       type: str
     cured_by:
       description: V(migration), V(audit) or V(operator).
@@ -227,16 +283,30 @@ findings:
     acknowledged:
       description: The acknowledgement that covers it.
       type: str
+    differs_by_upgrade:
+      description: Whether it is about a resource that servers write differently because some of
+        them run O(to_release) already (O(rolling)).
+      type: bool
+    may_wait:
+      description: Whether it can't be known before all servers run O(to_release), and will be then.
+        It still stops the step unless that was judged before it began.
+      type: bool
   sample:
     - check: stored-unknown
       severity: acknowledgeable
-      resource: pods
-      seen: nothing is recorded of what is stored of pods
+      resource: ""
+      resources: [configmaps, pods]
+      seen: >-
+        etcd was not read, and nothing else tells in which versions 2 resources may be stored (2
+        not recorded): configmaps and pods
       remedy: >-
-        Read etcd with lockstep.kubernetes.storage_audit, and give its result as audit; or migrate
-        it
+        Read etcd with lockstep.kubernetes.storage_audit after a
+        lockstep.kubernetes.discovery_hash, and give their results as audit and audited_after; or
+        migrate them
       command: >-
-        ansible-playbook lockstep.kubernetes.migrate -e '{"migrate_resources": ["pods"]}'
+        ansible-playbook lockstep.kubernetes.migrate -e '{"migrate_resources": ["configmaps",
+        "pods"]}'
+      destructive_command: ""
       cured_by: audit
       unknown: true
       acknowledged: ""
@@ -296,6 +366,35 @@ markdown:
   returned: always
   type: str
   sample: "# Not known to be safe: v1.36.3 to v1.37.0"
+judged_at:
+  description: When the cluster was observed, by its own clock.
+  returned: always
+  type: str
+  sample: "2026-11-17T22:00:00Z"
+cluster_uid:
+  description: The cluster that was judged, by the UID of its namespace kube-system.
+  returned: always
+  type: str
+  sample: 5e6a2a55-4b5c-4d0f-9a8e-6f0f3c0f4f9b
+revision:
+  description: The revision of etcd that the API servers were at when they were observed.
+  returned: always
+  type: int
+  sample: 4711
+audit_outdated:
+  description: Whether the audit would count for more if it were brought up to date, with
+    O(audited_after) and a M(lockstep.kubernetes.storage_audit) of its own that goes on from it.
+  returned: always
+  type: bool
+  sample: false
+flags:
+  description: The flags that the servers will have, as far as they turn APIs on and off; empty
+    where they were not given.
+  returned: always
+  type: dict
+  sample:
+    runtime_config: {storagemigration.k8s.io/v1beta1: true}
+    feature_gates: {StorageVersionMigrator: true}
 judged_by:
   description: The entries of the catalogue that were used; empty where there is none.
   returned: always
@@ -351,9 +450,13 @@ def main():
             "to_release": {"type": "str", "required": True},
             "to_emulated": {"type": "str"},
             "from_release": {"type": "str"},
+            "from_recorded": {"type": "bool", "default": False},
             "rollback_release": {"type": "str"},
             "rolling": {"type": "bool", "default": False},
             "target_catalogue": {"type": "path"},
+            "runtime_config": {"type": "dict"},
+            "feature_gates": {"type": "dict"},
+            "apiserver_manifest": {"type": "str"},
             "crd_manifests": {"type": "list", "elements": "str", "default": []},
             "lists": {"type": "bool", "default": True},
             "samples": {"type": "int", "default": 3},
@@ -389,6 +492,15 @@ def main():
                 },
             },
             "fail": {"type": "bool", "default": True},
+            "asked_by": {
+                "type": "str",
+                "choices": ["module", "preflight", "upgrade"],
+                "default": "module",
+            },
+            "started_with": {
+                "type": "dict",
+                "options": {"command": {"type": "str"}, "note": {"type": "str"}},
+            },
         },
     )
 

@@ -70,6 +70,11 @@ options:
     type: list
     elements: str
     default: []
+  noted:
+    description:
+      - What was noted with the lock C(upgrade) when the step was judged, which is its RV(step).
+    type: str
+    default: ""
   server_count:
     description:
       - How many API servers there must be.
@@ -169,6 +174,17 @@ begun:
   returned: always
   type: bool
   sample: true
+step:
+  description: The step by its name, the same for the way back.
+  returned: always
+  type: str
+  sample: v1.36.3 and v1.37.0
+judged:
+  description: Whether O(noted) says that this step was judged before its first server was rolled. A
+    note holds only while some servers are rolled and some are not, so it dies when that is undone.
+  returned: always
+  type: bool
+  sample: true
 finished:
   description: Whether nothing is left to be rolled.
   returned: always
@@ -181,6 +197,12 @@ complete:
   sample: true
 reasons:
   description: What speaks against that.
+  returned: always
+  type: list
+  elements: str
+  sample: []
+notes:
+  description: What to know besides, such as nodes whose kubelet tells a version that is no release.
   returned: always
   type: list
   elements: str
@@ -210,7 +232,8 @@ servers:
       fault: ""
       done: true
 nodes:
-  description: The release of each host's kubelet, and whether it is the wanted one.
+  description: The version of each host's kubelet, and whether it is of the wanted release. What
+    a vendor appends, such as C(-eks-4a0d11f), counts only where O(release) has such an ending.
   returned: always
   type: dict
   sample:
@@ -233,6 +256,7 @@ def main():
             "last": {"type": "list", "elements": "str", "default": []},
             "down": {"type": "list", "elements": "str", "default": []},
             "gone_servers": {"type": "list", "elements": "str", "default": []},
+            "noted": {"type": "str", "default": ""},
             "server_count": {"type": "int"},
             "wait_timeout": {"type": "float", "default": 0.1},
             "wait_sleep": {"type": "float", "default": 2.0},

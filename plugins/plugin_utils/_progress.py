@@ -31,9 +31,10 @@ class ProgressActionModule(KubernetesActionModule):
         return bool(self._connection.transport == "local")
 
     def run(self, tmp: Any = None, task_vars: Any = None) -> Any:
-        if not self.follows or self._task.no_log:
+        file = None if self._task.no_log or not self.follows else _open_file()
+        if file is None:
             return super().run(tmp, task_vars)
-        with tempfile.NamedTemporaryFile("r", prefix="lockstep-progress-") as file:
+        with file:
             os.environ[_PROGRESS_FILE] = file.name
             done = threading.Event()
             thread = threading.Thread(target=_follow, args=(file, done), daemon=True)
@@ -44,6 +45,16 @@ class ProgressActionModule(KubernetesActionModule):
                 done.set()
                 thread.join()
                 del os.environ[_PROGRESS_FILE]
+
+
+def _open_file() -> Any:
+    """The file that the module appends to; None if there can be none, which stops no work."""
+    try:
+        return tempfile.NamedTemporaryFile(
+            "r", prefix="lockstep-progress-", encoding="utf-8", errors="replace"
+        )
+    except OSError:
+        return None
 
 
 def show(line: str) -> None:

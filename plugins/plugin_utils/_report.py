@@ -20,6 +20,9 @@ from markupsafe import Markup
 from ansible_collections.lockstep.kubernetes.plugins.plugin_utils._report_migration import (
     read_migration,
 )
+from ansible_collections.lockstep.kubernetes.plugins.plugin_utils._report_outcome import (
+    read_outcome,
+)
 from ansible_collections.lockstep.kubernetes.plugins.plugin_utils._report_values import noun
 from ansible_collections.lockstep.kubernetes.plugins.plugin_utils._report_verdicts import (
     read_verdicts,
@@ -27,14 +30,16 @@ from ansible_collections.lockstep.kubernetes.plugins.plugin_utils._report_verdic
 )
 
 
-def render_report(verdicts: object, migration: object = None) -> str:
+def render_report(verdicts: object, migration: object = None, outcome: object = None) -> str:
     """The whole page. Raises LockstepError for what can't be reported."""
-    clusters = read_verdicts(verdicts)
+    ended = read_outcome(outcome)
+    clusters = read_verdicts(verdicts, needed=ended is None)
     style, script = _part("css"), _part("js")
     page = _template().render(
         clusters=clusters,
         tally=tally(clusters),
         migration=read_migration(migration),
+        outcome=ended,
         # Ours, and not data; the page's policy lets only these very texts be used.
         style=Markup(style),
         script=Markup(script),

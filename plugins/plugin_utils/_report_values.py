@@ -22,6 +22,7 @@ _REMEDIES = {
         "Give a list with the result of lockstep.kubernetes.upgrade_gate for each cluster"
     ),
     "report_migration": "Give the registered result of lockstep.kubernetes.storage_migration",
+    "report_outcome": "Give it as the documentation of the role lockstep.kubernetes.report says",
 }
 _KINDS = {str: "a text", dict: "a dictionary", list: "a list", bool: "a boolean", int: "a number"}
 

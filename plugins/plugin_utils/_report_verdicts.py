@@ -127,6 +127,15 @@ class Group:
     acknowledged: str
     seen: tuple[tuple[str, str], ...]
     commands: tuple[str, ...] = ()
+    # Those that delete data, and are no first choice.
+    destructive: tuple[str, ...] = ()
+    # All that findings tell of several resources at once are about.
+    resources: tuple[str, ...] = ()
+
+    @property
+    def shown_destructive(self) -> tuple[str, ...]:
+        """The same of those."""
+        return self.destructive[:SHOWN_AT_ONCE]
 
     @property
     def shown_commands(self) -> tuple[str, ...]:
@@ -186,6 +195,8 @@ class Cluster:
     to_release: str
     rollback_release: str
     judged_at: str
+    # The UID of kube-system.
+    uid: str
     judged_by: Mapping[str, str]
     servers: tuple[Server, ...]
     resources: tuple[Resource, ...]
@@ -254,11 +265,11 @@ class Cluster:
         return "The step may go on, but that does not make it safe."
 
 
-def read_verdicts(verdicts: object) -> list[Cluster]:
-    """The documents that upgrade_gate returned."""
+def read_verdicts(verdicts: object, *, needed: bool = True) -> list[Cluster]:
+    """The documents that upgrade_gate returned; a run may have stopped before the first."""
     if not isinstance(verdicts, (list, tuple)):
         raise wrong("report_verdicts", f"it is {kind(verdicts)}, not a list")
-    if not verdicts:
+    if needed and not verdicts:
         raise wrong("report_verdicts", "it is an empty list")
     return [_cluster(one, place, many=len(verdicts) > 1) for place, one in enumerate(verdicts)]
 
@@ -288,6 +299,7 @@ def _cluster(document: object, place: int, *, many: bool) -> Cluster:
         to_release=text(document.get("to_release")) or "an unknown release",
         rollback_release=text(document.get("rollback_release")) or "an unknown release",
         judged_at=text(document.get("judged_at")),
+        uid=text(document.get("cluster_uid")),
         judged_by={
             key: text(value) for key, value in mapping(document, "judged_by", where).items()
         },
@@ -384,6 +396,8 @@ def _groups(
     """Findings put together, known dangers before what is unknown."""
     together: dict[tuple[str, ...], list[tuple[str, str]]] = {}
     commands: dict[tuple[str, ...], list[str]] = {}
+    destructive: dict[tuple[str, ...], list[str]] = {}
+    resources: dict[tuple[str, ...], list[str]] = {}
     for one in findings:
         check = text(one.get("check"))
         key = (
@@ -398,8 +412,18 @@ def _groups(
         together.setdefault(key, []).append(seen)
         if one.get("command"):
             commands.setdefault(key, []).append(text(one["command"]))
+        if one.get("destructive_command"):
+            destructive.setdefault(key, []).append(text(one["destructive_command"]))
+        if len(texts(one.get("resources"))) > 1:
+            resources.setdefault(key, []).extend(texts(one["resources"]))
     groups = [
-        Group(*key, seen=tuple(seen), commands=tuple(dict.fromkeys(commands.get(key, ()))))
+        Group(
+            *key,
+            seen=tuple(seen),
+            commands=tuple(dict.fromkeys(commands.get(key, ()))),
+            destructive=tuple(dict.fromkeys(destructive.get(key, ()))),
+            resources=tuple(dict.fromkeys(resources.get(key, ()))),
+        )
         for key, seen in together.items()
     ]
     return sorted(groups, key=lambda one: _place(one.result))

@@ -28,6 +28,8 @@ KEYS = 100_000
 CUSTOM = 10
 CHANGED = 100
 OBJECT_BYTES = 1000
+# As many keys as are read again for a single one that has changed, at most.
+STRETCH = 500
 _TRANSACTION = 100
 
 
@@ -49,7 +51,8 @@ def audit() -> Iterable[Figure]:
         first = _audit(etcd)
         _check(first, read=KEYS)
         _write(etcd, _objects(range(0, KEYS, CHANGED)))
-        changed = KEYS // CHANGED
+        # All of them are custom resources, so only stretches with any of those are read again.
+        changed, custom = KEYS // CHANGED, KEYS // CUSTOM
         runs: dict[str, list[Run]] = {}
         etcdctl = []
         for _round in range(ROUNDS):
@@ -57,11 +60,11 @@ def audit() -> Iterable[Figure]:
             for name, options, read in (
                 ("grpc", {}, KEYS),
                 ("gateway", {"transport": "gateway"}, KEYS),
-                ("increment", {"since": first.result["since"]}, changed),
-                ("small", {"resources": ["widgets.example.com"]}, KEYS // CUSTOM),
+                ("increment", {"since": first.result["since"]}, custom),
+                ("small", {"resources": ["widgets.example.com"]}, custom),
             ):
                 run = _audit(etcd, **options)
-                _check(run, read=read)
+                _check(run, read=read, beside=2 * STRETCH if name == "increment" else 0)
                 runs.setdefault(name, []).append(run)
 
     seconds = {name: median(run.seconds for run in each) for name, each in runs.items()}
@@ -92,9 +95,10 @@ def audit() -> Iterable[Figure]:
         "audit_incremental_speedup",
         read["grpc"] / read["increment"],
         "x",
-        4,
+        2,
         "higher",
-        f"reading {changed} changed keys of {KEYS} took {read['increment']:.2f} s, all of them"
+        f"proving what is the same of {KEYS} keys, {changed} of which had changed among"
+        f" {custom}, and reading the rest took {read['increment']:.2f} s, all of them"
         f" {read['grpc']:.2f} s; with the start of the process {seconds['increment']:.2f} s and"
         f" {seconds['grpc']:.2f} s",
     )
@@ -165,8 +169,9 @@ def _audit(etcd: EtcdStore, **options: Any) -> Run:
         return Run(json.loads(output.read_text()), seconds, usage.ru_maxrss / 1024)
 
 
-def _check(run: Run, *, read: int) -> None:
-    if run.result.get("failed") or run.result["totals"]["read_keys"] != read:
+def _check(run: Run, *, read: int, beside: int = 0) -> None:
+    """So many keys were read, or some more that lie beside them."""
+    if run.result.get("failed") or not 0 <= run.result["totals"]["read_keys"] - read <= beside:
         raise RuntimeError(f"the audit went wrong: {run.result.get('msg', run.result['summary'])}")
 
 

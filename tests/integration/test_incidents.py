@@ -6,7 +6,6 @@ its remedy, run as it is printed, must open the way.
 
 from __future__ import annotations
 
-import base64
 import json
 import threading
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from lab.fixtures import Planes
 from lab.gate import audited, found, judge, run_remedy, stopped_by
 from lab.objects import CRDS, crd
 from lab.recorder import Recorder
+from lab.vault import write_configuration
 from lab.waiting import eventually
 from lab.webhooks import (
     VALIDATING_WEBHOOKS,
@@ -111,7 +111,7 @@ def test_1_a_version_that_nobody_reads_any_more_is_found_before_the_server_cant_
 
     before = judge(cluster, NEXT, **audited(cluster))
     finding = found(before, "stored-unserved")[resource]
-    run_remedy(cluster, finding, tmp_path)
+    run_remedy(cluster, finding, tmp_path, how="destructive_command")
     after = judge(cluster, NEXT, **audited(cluster))
 
     assert before["safe"] == "false"
@@ -154,7 +154,7 @@ def test_3_a_rollback_that_would_strand_data_is_stopped(start: Planes, tmp_path:
 
     back = judge(cluster, "1.36.3", **audited(cluster))
     finding = found(back, "stored-undecodable")[resource]
-    run_remedy(cluster, finding, tmp_path)
+    run_remedy(cluster, finding, tmp_path, how="destructive_command")
     after = judge(cluster, "1.36.3", **audited(cluster))
 
     assert (back["safe"], finding["severity"]) == ("false", "block")
@@ -413,7 +413,10 @@ def test_15_an_encryption_key_is_not_taken_away_while_anything_needs_it(
     start: Planes, tmp_path: Path
 ) -> None:
     """A key was removed before everything was rewritten."""
-    old, new = (_encryption(tmp_path, keys) for keys in (("key1",), ("key2", "key1")))
+    old, new = (
+        f"--encryption-provider-config={write_configuration(tmp_path / keys[0], *keys)}"
+        for keys in (("key1",), ("key2", "key1"))
+    )
     plane = start(ServerSpec(arguments=[old]))
     cluster = Recorder(plane)
     cluster.install()
@@ -432,21 +435,3 @@ def test_15_an_encryption_key_is_not_taken_away_while_anything_needs_it(
     value = plane.etcd.get("/registry/secrets/default/s") or b""
     assert value.startswith(b"k8s:enc:aescbc:v1:key2:")
     assert not found(after, "encryption-key-needed")
-
-
-def _encryption(directory: Path, keys: tuple[str, ...]) -> str:
-    """An encryption configuration with these keys, the first of which writes."""
-    named = [
-        {"name": name, "secret": base64.b64encode(name.encode().ljust(32, b".")).decode()}
-        for name in keys
-    ]
-    providers = [{"aescbc": {"keys": named}}, {"identity": {}}]
-    document = {
-        "apiVersion": "apiserver.config.k8s.io/v1",
-        "kind": "EncryptionConfiguration",
-        "resources": [{"resources": ["secrets"], "providers": providers}],
-    }
-    path = directory / f"encryption-{'-'.join(keys)}.yaml"
-    path.write_text(yaml.safe_dump(document))
-    path.chmod(0o600)
-    return f"--encryption-provider-config={path}"

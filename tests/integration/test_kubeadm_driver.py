@@ -383,6 +383,20 @@ class TestServer:
         assert succeeded(roll_server(host, first=True)) == 0
         assert host.commands == [applied, *KUBELET]
 
+    def test_one_with_images_by_digest_and_a_vendors_kubelet_is_known_to_be_upgraded(
+        self, host: Host
+    ) -> None:
+        host.install(NEW)
+        host.share(NEW)
+        for part in PARTS:
+            text = host.manifest(part).read_text().replace("registry.k8s.io", "example.com:5000")
+            host.manifest(part).write_text(text.replace(NEW, f"{NEW}@sha256:{'4a0d' * 16}"))
+        vendors = {"status": {"nodeInfo": {"kubeletVersion": f"{NEW}-eks-4a0d11f"}}}
+        host.plane.api.patch(f"/api/v1/nodes/{host.node}/status", vendors)
+
+        assert succeeded(roll_server(host)) == 0
+        assert host.commands == []
+
     @pytest.mark.long
     def test_another_one_is_upgraded_as_a_node(self, fetched: Host) -> None:
         fetched.share(NEW)

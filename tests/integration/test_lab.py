@@ -258,6 +258,7 @@ class TestEtcd:
         pair.etcd.put("/registry/configmaps/default/raw", json.dumps(raw).encode())
 
         served = pair.api.get(f"{CONFIG_MAPS}/raw")
+        pair.etcd.delete("/registry/configmaps/default/raw")
         assert served["data"] == {"written": "past every server"}
 
     def test_garbage_is_an_error_of_the_server(self, pair: ControlPlane) -> None:
@@ -355,6 +356,7 @@ class TestControllers:
 
         eventually(succeeded, within=60)
         assert (pair.etcd.get(key) or b"").startswith(b"k8s\x00")
+        pair.etcd.delete(key)
         migrator.stop()
         trigger = pair.start_trigger()
         eventually(lambda: bool(items(api, f"{MIGRATION}/storagestates")), within=60)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lab.ansible import run_module
+from lab.ansible import run_module, run_playbook, tasks
 from lab.recorder import LEASES, Recorder, parse_time
 from lab.waiting import eventually
 
@@ -173,6 +173,41 @@ class TestHeld:
     @pytest.mark.parametrize("seconds", [0, -5])
     def test_a_lock_for_no_time_is_refused(self, recorder: Recorder, seconds: int) -> None:
         assert "The option seconds is" in lock(recorder, seconds=seconds)["msg"]
+
+
+class TestRenewed:
+    """The lock of an upgrade, which each server renews."""
+
+    def renew_after(self, recorder: Recorder, *between: dict[str, Any]) -> str:
+        """What a run says that takes the lock by force, and renews it after that."""
+
+        def role(tasks_from: str) -> dict[str, Any]:
+            role = {"name": "lockstep.kubernetes.plan", "tasks_from": tasks_from}
+            return {"ansible.builtin.include_role": role}
+
+        asked = {"kubeconfig": str(recorder.kubeconfig()), "name": "upgrade", "owner": BOB}
+        others = [{"lockstep.kubernetes.lock": {**asked, **one}} for one in between]
+        lock(recorder, BOB)
+        done = run_playbook(
+            tasks(role("hold"), *others, role("renew")),
+            variables={"plan_lock_take_over": True, "plan_release": "1.37.0"},
+            environment={"K8S_AUTH_KUBECONFIG": str(recorder.kubeconfig())},
+        )
+        return " ".join(done.stdout.split())
+
+    def test_it_is_renewed_by_the_run_that_holds_it(self, recorder: Recorder) -> None:
+        assert "failed=0" in self.renew_after(recorder)
+
+    def test_it_is_not_taken_back_from_who_has_it_now(self, recorder: Recorder) -> None:
+        said = self.renew_after(recorder, {"take_over": True})
+
+        assert f"The lock upgrade is held by {BOB}" in said
+        assert lease(recorder)["spec"]["holderIdentity"] == BOB
+
+    def test_it_is_not_renewed_after_another_run_has_had_it(self, recorder: Recorder) -> None:
+        said = self.renew_after(recorder, {"take_over": True}, {"state": "released"})
+
+        assert "another run has had it meanwhile" in said
 
 
 class TestReleased:

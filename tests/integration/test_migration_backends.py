@@ -307,3 +307,20 @@ class TestChoice:
         chosen = result["resources"]["secrets"]
         assert chosen["backend"] == "direct"
         assert chosen["backend_reason"] == "max_qps can be had from direct only"
+
+
+class TestReencryption:
+    def test_whoever_writes_it_the_servers_show_by_which_keys(self, migrated: Migrated) -> None:
+        # Metrics tell nothing, as no server encrypts.
+        result = migrated.recorder.migrate(
+            PLAIN.resource,
+            MAPS,
+            backend=migrated.way.backend,
+            scope="all",
+            encryption_generation="key1",
+        )
+
+        assert {n: one["verified"] for n, one in result["resources"].items()} == {
+            PLAIN.resource: True,
+            MAPS: True,
+        }

@@ -33,6 +33,7 @@ from lab.waiting import eventually
 from lab.webhooks import VALIDATING_WEBHOOKS, Webhooks, denying_configuration
 
 GROUP = "direct.example.com"
+GARBAGE = b"no envelope of any kind"
 MAPS, SECRETS = "configmaps", "secrets"
 # Of which no test has objects.
 QUIET = "podtemplates"
@@ -381,11 +382,15 @@ class TestUndecodable:
 
     @pytest.fixture(scope="class", autouse=True)
     @classmethod
-    def _impatient(cls) -> Iterator[None]:
-        """What can't be decoded stays so: nobody need wait long for it."""
+    def _impatient(cls, lone: Recorder) -> Iterator[None]:
+        """What can't be decoded stays so until the end: nobody need wait long for it."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(direct, "_PATIENCE", (0.1,))
             yield
+        etcd = lone.plane.etcd
+        for key, value in list(etcd.items(f"/registry/{GROUP}/")):
+            if value == GARBAGE:
+                etcd.delete(key)
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -447,7 +452,7 @@ def spoil(things: Things, key: str) -> Things:
             namespace(things.recorder, name)
         things.fill(2, namespace=name)
     # Before the definition changes: the server then reads all anew, and does not get far.
-    things.recorder.plane.etcd.put(things.prefix + key, b"no envelope of any kind")
+    things.recorder.plane.etcd.put(things.prefix + key, GARBAGE)
     things.store_as("v2")
     return things
 
@@ -656,17 +661,19 @@ class TestStopped:
         migration = runs["stopped"]["migration"]
 
         assert conditions(migration) == {"Running"}
-        assert migration["spec"]["continueToken"]
         progress = migration["status"]["progress"]
-        assert self.PAGE <= progress["rewritten"] < self.COUNT
-        assert progress["resume"]["continueToken"] == migration["spec"]["continueToken"]
+        assert 0 < progress["rewritten"] < self.COUNT
+        token = migration["spec"].get("continueToken", "")
+        assert progress["resume"]["continueToken"] == token
+        # Also where no page was finished, as on a busy machine, it is known which objects are done.
+        assert token or progress["resume"]["after"]
 
     def test_the_next_run_goes_on_there(self, runs: dict[str, Any]) -> None:
         done = runs["stopped"]["migration"]["status"]["progress"]["resume"]["counts"]["listed"]
         reached = runs["again"]["migration"]["status"]["progress"]["resume"]["counts"]["listed"]
 
         assert runs["again"]["result"]["unfinished"]
-        assert self.PAGE <= done < reached < self.COUNT
+        assert 0 < done < reached < self.COUNT
         # What was under way in a page when it was stopped is done once more.
         assert runs["again"]["patches"] <= reached - done + self.PAGE
 

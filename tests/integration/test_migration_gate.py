@@ -69,7 +69,7 @@ def test_what_was_forced_is_written_and_proves_nothing(torn: Recorder) -> None:
     assert set(stored.values()) == {"resource.k8s.io/v1"}
     assert said["status"] == "succeeded"
     assert not said["verified"]
-    assert "migrated, but not proved: it was forced" in " ".join(result["summary"])
+    assert "migrated, not verified: it was forced" in " ".join(result["summary"])
     assert torn.persisted(CLASSES) == before
     assert UNKNOWN in before
 

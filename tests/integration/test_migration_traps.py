@@ -10,11 +10,15 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.migrations import direct
 from lab.aggregated import FLUNDERS, WARDLE, Endpoint, Wardle
 from lab.control_plane import PrivateNetwork, ServerSpec, control_plane
+from lab.gate import found, judge, run_remedy
 from lab.load_balancer import LoadBalancer
 from lab.objects import CRDS, crd
 from lab.processes import Process
@@ -33,6 +37,8 @@ COUNT = 30
 MANY = "manys"
 MANY_COUNT = 1200
 BUSY, DENIED = "busy", "quiet-7"
+UNPATCHED = "unpatcheds"
+MAP_PATH = "/api/v1/namespaces/default/configmaps"
 
 
 def path_of(plural: str, name: str = "") -> str:
@@ -49,7 +55,9 @@ def served(network: PrivateNetwork) -> Iterator[Recorder]:
     with control_plane(ServerSpec().with_migration_api(), network=network) as plane:
         recorder = Recorder(plane)
         recorder.install()
-        plane.create_crds(*(crd(plural, GROUP, storage="v1") for plural in (*PLURALS, MANY)))
+        plane.create_crds(
+            *(crd(plural, GROUP, storage="v1") for plural in (*PLURALS, MANY, UNPATCHED))
+        )
         populate(recorder, MANY, MANY_COUNT)
         for plural in PLURALS:
             populate(recorder, plural, COUNT)
@@ -370,6 +378,88 @@ class TestMigratorAtWork:
         assert "out-of-tree migrator has shown no progress" in said["reason"]
         assert "or stop it and set backend to direct" in said["reason"]
         assert said["seconds"] < 15
+
+
+class TestWithoutUid:
+    """Objects that somebody wrote into etcd past the API servers: they can be read, not patched."""
+
+    @pytest.fixture(autouse=True)
+    def _hurry(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(direct, "_PATIENCE", (0.05, 0.05, 0.05))
+
+    @pytest.fixture(autouse=True)
+    def _shell(self, monkeypatch: pytest.MonkeyPatch, served: Recorder) -> None:
+        """The shell of somebody who uses kubectl with this cluster."""
+        monkeypatch.setenv("KUBECONFIG", str(served.kubeconfig()))
+
+    @pytest.fixture
+    def plant(self, served: Recorder) -> Iterator[Callable[[str, dict[str, Any]], None]]:
+        """Put an object into etcd as it is; what is left of it goes with the test."""
+        planted: list[str] = []
+
+        def put(key: str, document: dict[str, Any]) -> None:
+            planted.append(key)
+            served.plane.etcd.put(key, json.dumps(document).encode())
+
+        yield put
+        for key in planted:
+            served.plane.etcd.delete(key)
+
+    def test_it_is_named_with_a_remedy_that_works(
+        self,
+        served: Recorder,
+        plant: Callable[[str, dict[str, Any]], None],
+        tmp_path: Path,
+    ) -> None:
+        key = "/registry/configmaps/default/without-uid"
+        metadata = {"name": "without-uid", "namespace": "default"}
+        document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+        plant(key, {**document, "data": {"kept": "yes"}})
+
+        # When it is migrated, then it has failed, and the reason is told.
+        result = served.try_to_migrate(MAPS, backend="direct")
+        (failure,) = result["resources"][MAPS]["failures"]
+        assert failure["name"] == "default/without-uid"
+        assert "although a GET shows it: most likely it has no metadata.uid" in failure["reason"]
+
+        # When that is done which the reason says, then it is migrated.
+        run_remedy(served, {"command": failure["reason"].partition("run: ")[2]}, tmp_path)
+        result = served.migrate(MAPS, backend="direct")
+        assert result["resources"][MAPS]["verified"]
+        assert served.api.get(f"{MAP_PATH}/without-uid")["data"] == {"kept": "yes"}
+        assert (served.plane.etcd.get(key) or b"").startswith(b"k8s\x00")
+
+    def test_one_that_holds_others_is_not_told_to_be_deleted(
+        self,
+        served: Recorder,
+        plant: Callable[[str, dict[str, Any]], None],
+        tmp_path: Path,
+    ) -> None:
+        key = "/registry/namespaces/without-uid"
+        metadata = {"name": "without-uid"}
+        plant(key, {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+
+        result = served.try_to_migrate("namespaces", backend="direct")
+
+        (failure,) = result["resources"]["namespaces"]["failures"]
+        assert "Do not delete it" in failure["reason"]
+        assert "--force" not in failure["reason"]
+        run_remedy(served, {"command": failure["reason"].partition("run: ")[2]}, tmp_path)
+        assert (served.plane.etcd.get(key) or b"").startswith(b"k8s\x00")
+
+    def test_the_gate_says_the_same_of_it(
+        self, served: Recorder, plant: Callable[[str, dict[str, Any]], None]
+    ) -> None:
+        resource = f"{UNPATCHED}.{GROUP}"
+        kind = {"apiVersion": f"{GROUP}/v1", "kind": "Unpatched"}
+        plant(f"/registry/{GROUP}/{UNPATCHED}/one", {**kind, "metadata": {"name": "one"}})
+
+        verdict = judge(served, "1.36.3", lists=True)
+
+        told = found(verdict, "write-refused")[resource]["seen"]
+        assert "one of" in told
+        assert "most likely it has no metadata.uid" in told
+        assert f"kubectl get {resource} one -o json > one.json" in told
 
 
 class TestAggregated:

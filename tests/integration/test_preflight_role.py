@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -74,6 +76,64 @@ def test_without_etcd_it_stops_and_says_what_to_acknowledge(plane: ControlPlane)
     assert "not known to be safe: v1.36.3 to v1.37.0" in done.stdout
     assert "keys-unseen" in done.stdout
     assert "preflight_acknowledgements" in done.stdout
+
+
+def test_without_etcd_it_says_once_how_to_have_it_read(plane: ControlPlane) -> None:
+    done = preflight(plane)
+
+    lines = [line for line in done.stdout.splitlines() if "etcd was not read" in line]
+    assert len(lines) == 3, done.stdout
+    assert all("-e preflight_etcd_host=HOST" in line for line in lines)
+    assert "3 findings of" in done.stdout
+
+
+def test_the_command_that_it_prints_runs_as_it_is_printed(
+    plane: ControlPlane, etcd_at_hand: dict[str, Any], tmp_path: Path
+) -> None:
+    # given somebody with an inventory and variables of their own
+    (tmp_path / "my hosts.yml").write_text("all: {hosts: {localhost: {migrate_speed: full}}}\n")
+    started = ["ansible-playbook", str(PLAYBOOK), "-i", "my hosts.yml", "-c", "local"]
+    started += ["-e", "kubernetes_version=1.37.0", "-e", "migrate_settle=0 my_password=hunter2"]
+    done = run(started, plane, tmp_path)
+
+    # when they run the command that is printed for what is not known
+    [line] = [line for line in done.stdout.splitlines() if "or migrate everything: " in line]
+    command = json.loads(f"{line.strip().rstrip(',')}").partition("or migrate everything: ")[2]
+    migrated = run(["bash", "-c", command], plane, tmp_path)
+
+    # then it is on the same inventory with the same variables, and what is secret is only named
+    assert "my hosts.yml' -c local -e " in command
+    assert '{"migrate_settle": "0"}' in command
+    assert "hunter2" not in done.stdout
+    assert "my_password" in command.partition("#")[2]
+    assert migrated.returncode == 0, migrated.stdout + migrated.stderr
+    after = preflight(plane, **etcd_at_hand)
+    assert after.returncode == 0, after.stdout
+
+
+def run(
+    command: list[str], plane: ControlPlane, directory: Path
+) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "K8S_AUTH_KUBECONFIG": str(plane.kubeconfig()),
+        "ANSIBLE_NOCOLOR": "1",
+        "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
+    }
+    return subprocess.run(
+        command, cwd=directory, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_without_a_release_it_asks_for_one_in_a_sentence(plane: ControlPlane) -> None:
+    done = run_playbook(PLAYBOOK, environment={"K8S_AUTH_KUBECONFIG": str(plane.kubeconfig())})
+
+    words = " ".join((done.stdout + done.stderr).split())
+    assert done.returncode != 0
+    assert "The release to go to is not given" in words
+    assert "-e kubernetes_version=1.37.0" in words
+    assert "undefined" not in words
+    assert "Traceback" not in words
 
 
 @pytest.mark.parametrize("way", [["--check"], ["-e", "preflight_fail=false"]])

@@ -262,10 +262,10 @@ def report(directory: Path, *options: str, **variables: Any) -> subprocess.Compl
 
 
 def report_registered(
-    directory: Path, verdicts: list[Any], migration: Any = None
+    directory: Path, verdicts: list[Any], migration: Any = None, outcome: Any = None
 ) -> subprocess.CompletedProcess[str]:
     """The same with what other tasks registered, which Ansible does not trust as templates."""
-    (directory / "results.json").write_text(json.dumps([verdicts, migration or {}]))
+    (directory / "results.json").write_text(json.dumps([verdicts, migration or {}, outcome or {}]))
     results = "(results.stdout | from_json)"
     play = {
         "hosts": "localhost",
@@ -277,6 +277,7 @@ def report_registered(
                 "vars": {
                     "report_verdicts": f"{{{{ {results}[0] }}}}",
                     "report_migration": f"{{{{ {results}[1] }}}}",
+                    "report_outcome": f"{{{{ {results}[2] }}}}",
                 },
             },
         ],
@@ -289,6 +290,31 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of the report on one cluster that is not safe, with a migration."""
     directory = tmp_path_factory.mktemp("report")
     done = report_registered(directory, [verdict()], MIGRATION)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return (directory / "report.html").as_uri()
+
+
+@pytest.fixture(scope="module")
+def run_page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of the report on a run that has stopped."""
+    directory = tmp_path_factory.mktemp("run")
+    servers = {
+        f"cp-{number}": {"address": f"https://192.0.2.{number}:6443", "release": "v1.36.3"}
+        for number in (1, 2, 3)
+    }
+    ended = {
+        "state": "stopped",
+        "headline": "Stopped at cp-2",
+        "reason": "https://192.0.2.2:6443 did not run v1.37.0 within 600 s: connection refused",
+        "at": "2026-11-17T22:00:00Z",
+        "step": "v1.36.3 to v1.37.0",
+        "cluster": "prod-eu",
+        "servers": servers,
+        "now": ["What is stored was not verified in this run."],
+        "snapshot": "cp-1:/var/backups/lockstep/etcd-20261117T214500Z.db",
+        "commands": {"To roll back:": "ansible-playbook -i inventory lockstep.kubernetes.rollback"},
+    }
+    done = report_registered(directory, [verdict()], MIGRATION, ended)
     assert done.returncode == 0, done.stdout + done.stderr
     return (directory / "report.html").as_uri()
 
@@ -520,7 +546,7 @@ class TestPage:
         finally:
             chromium.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
-    @pytest.mark.parametrize("which", ["page", "clusters_page"])
+    @pytest.mark.parametrize("which", ["page", "clusters_page", "run_page"])
     def test_everything_has_an_accessible_name(
         self, chromium: webdriver.Chrome, which: str, request: pytest.FixtureRequest
     ) -> None:
@@ -529,7 +555,7 @@ class TestPage:
         nodes = accessible_nodes(chromium)
         roles = {role for role, _name in nodes}
         assert {*NAMED_ROLES, "main", "contentinfo", "status"} - roles <= {
-            *(("navigation", "link") if which == "page" else ("figure", "image")),
+            *(("navigation", "link") if which != "clusters_page" else ("figure", "image")),
         }
         assert [role for role, name in nodes if role in NAMED_ROLES and not name.strip()] == []
         assert chromium.find_element(By.TAG_NAME, "html").get_attribute("lang") == "en"
@@ -585,7 +611,7 @@ class TestPage:
         assert background(chromium) == "rgb(15, 18, 24)"
 
     @pytest.mark.parametrize("scheme", ["light", "dark"])
-    @pytest.mark.parametrize("which", ["page", "clusters_page"])
+    @pytest.mark.parametrize("which", ["page", "clusters_page", "run_page"])
     def test_text_has_enough_contrast(
         self, chromium: webdriver.Chrome, which: str, scheme: str, request: pytest.FixtureRequest
     ) -> None:
@@ -596,7 +622,7 @@ class TestPage:
         assert len(contrasts) > 10
         assert {pair: ratio for pair, ratio in contrasts.items() if ratio < 4.5} == {}
 
-    @pytest.mark.parametrize("which", ["page", "clusters_page"])
+    @pytest.mark.parametrize("which", ["page", "clusters_page", "run_page"])
     @pytest.mark.parametrize("width", [1280, 400, 320])
     def test_it_fits_the_window(
         self, chromium: webdriver.Chrome, which: str, width: int, request: pytest.FixtureRequest

@@ -167,13 +167,14 @@ class TestMigrator:
         plane.api.patch(f"{CRDS}/{self.PART}/status", {"status": {"storedVersions": ["v1", "v2"]}})
         return recorder
 
-    def migrate(self, recorder: Recorder, kubeconfig: Path) -> Any:
+    def migrate(self, recorder: Recorder, kubeconfig: Path, **options: Any) -> Any:
         return recorder.call(
             "storage_migration",
             kubeconfig=kubeconfig,
             resources=[self.PART, self.MAPS],
             backend="direct",
             speed="full",
+            **options,
         )
 
     def test_the_documented_roles_are_enough(
@@ -186,6 +187,17 @@ class TestMigrator:
         assert not done.get("failed"), done
         assert [one["verified"] for one in done["resources"].values()] == [True, True]
         assert done["resources"][self.PART]["stored_versions"] == ["v2"]
+
+    def test_they_are_enough_to_verify_a_reencryption(
+        self, due: Recorder, kubeconfig_with: Accounts
+    ) -> None:
+        roles = [documented_role(name) for name in self.ROLES]
+        keys = {"scope": "all", "encryption_generation": "key2"}
+
+        done = self.migrate(due, kubeconfig_with("reencrypter", *roles), **keys)
+
+        assert not done.get("failed"), done
+        assert [one["verified"] for one in done["resources"].values()] == [True, True]
 
     @pytest.mark.parametrize(
         "rule", range(len(documented_role("lockstep-migrator")["rules"])), ids=lambda n: f"rule{n}"

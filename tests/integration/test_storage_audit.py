@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide import keys
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.audit import Source
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors import (
     LockstepError,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.increments import Source
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe import etcd as wire
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe import store as reading
 from lab import binaries
@@ -438,6 +438,7 @@ class TestManifest:
         assert result["resources"]["namespaces"]["keys"] == 4
         assert result["elsewhere"] == ["events"]
         assert "keep events in another etcd" in result["notes"][0]
+        assert "https://192.0.2.250:2379: " in result["notes"][0]
 
     @pytest.mark.parametrize(
         ("content", "says"),
@@ -455,46 +456,48 @@ class TestManifest:
 
 class TestIncrement:
     @pytest.mark.parametrize("transport", TRANSPORTS)
-    def test_only_what_changed_is_read_and_every_version_is_there(
+    def test_only_what_changed_is_read_and_counts_are_exact(
         self, start: Start, transport: str
     ) -> None:
-        plane = start(ServerSpec())
-        plane.create_crds(crd("widgets", "example.com", storage="v1"))
-        for number in range(300):
-            value = json.dumps(widget(f"w-{number:03}", "v1")).encode()
-            plane.etcd.put(f"/registry/example.com/widgets/w-{number:03}", value)
-        options = {"transport": transport, "resources": ["widgets.example.com"]}
-        full = audit(plane.etcd, **options, page_size=20)
+        plane = start()
+        prefix = "/registry/example.com/widgets"
+        stored = {
+            f"{prefix}/w-{number:04}": json.dumps(widget(f"w-{number:04}", "v1")).encode()
+            for number in range(1600)
+        }
+        plane.etcd.put_all(stored)
+        options = {"transport": transport, "encodings": {"widgets.example.com": "example.com/v2"}}
+        full = audit(plane.etcd, **options, outdated_limit=0)
 
-        changed = {"w-005": "v2", "w-150": "v2", "x-new": "v2", "w-299": "v1"}
+        changed = {"w-0005": "v2", "w-1510": "v2", "x-new": "v2", "w-1599": "v1"}
         for name, version in changed.items():
-            value = json.dumps(widget(name, version)).encode()
-            plane.etcd.put(f"/registry/example.com/widgets/{name}", value)
-        plane.etcd.delete("/registry/example.com/widgets/w-100")
+            plane.etcd.put(f"{prefix}/{name}", json.dumps(widget(name, version)).encode())
+        plane.etcd.delete(f"{prefix}/w-0100")
         # Whether etcd still has the earlier revision does not matter.
         plane.etcd.compact(plane.etcd.revision())
-        again = audit(plane.etcd, **options, since=full)
+        again = audit(plane.etcd, **options, outdated_limit=0, since=full)
 
         assert again["incremental"]
-        assert again["totals"]["read_keys"] == len(changed)
-        assert again["totals"]["stored_keys"] == 300
+        # Of four stretches the first and the last.
+        assert again["totals"]["read_keys"] == 499 + 101
+        assert again["totals"]["stored_keys"] == 1600
         assert again["revision"] > full["revision"]
         widgets = again["resources"]["widgets.example.com"]
-        assert widgets["versions"] == {"example.com/v1": 301, "example.com/v2": 3}
-        assert "upper bounds" in again["notes"][0]
-        third = audit(plane.etcd, **options, since=again["since"])
+        assert widgets["versions"] == {"example.com/v1": 1597, "example.com/v2": 3}
+        assert again["notes"] == []
+        third = audit(plane.etcd, **options, outdated_limit=0, since=again["since"])
         assert third["totals"]["read_keys"] == 0
-        assert third["resources"] == again["resources"]
-        exact = audit(plane.etcd, **options)["resources"]["widgets.example.com"]
-        assert exact["versions"] == {"example.com/v1": 297, "example.com/v2": 3}
+        exact = audit(plane.etcd, **options)["resources"]
+        assert audit(plane.etcd, **options, since=third)["resources"] == exact
+        assert exact["widgets.example.com"]["outdated_complete"]
 
-    def test_more_changes_than_a_page_holds_are_all_read(self, populated: ControlPlane) -> None:
-        options = {"resources": ["configmaps"], "page_size": 3}
-        full = audit(populated.etcd, **options)
-        for key, value in list(populated.etcd.items("/registry/configmaps/default/map-")):
-            populated.etcd.put(key, value)
+    def test_a_state_can_be_taken_further_on_another_way(self, populated: ControlPlane) -> None:
+        full = audit(populated.etcd, resources=["configmaps"], transport="grpc")
 
-        assert audit(populated.etcd, **options, since=full)["totals"]["read_keys"] == 40
+        again = audit(populated.etcd, resources=["configmaps"], transport="gateway", since=full)
+
+        assert again["totals"]["read_keys"] == 0
+        assert again["resources"] == full["resources"]
 
     def test_an_audit_of_something_else_is_not_built_on(self, populated: ControlPlane) -> None:
         full = audit(populated.etcd, resources=["secrets"])
@@ -532,7 +535,7 @@ class TestReading:
         read = []
         pages = reader.pages(keys.below(b"/registry/configmaps/"), page_size=5)
         for number, (_range, page) in enumerate(pages):
-            read += [key.decode() for key, _value in page.items]
+            read += [key.decode() for key, _revision, _value in page.items]
             if number == 1:
                 populated.etcd.put("/unrelated", b"x")
                 populated.etcd.compact(populated.etcd.revision())
@@ -586,7 +589,7 @@ class TestReading:
         read = []
         pages = reader.pages(keys.below(b"/registry/configmaps/"), page_size=5)
         for number, (_range, page) in enumerate(pages):
-            read += [key.decode() for key, _value in page.items]
+            read += [key.decode() for key, _revision, _value in page.items]
             if number == 0:
                 front.close()
                 network.give_back(address)
@@ -741,6 +744,7 @@ class TestOtherEtcds:
 
         assert result["transport"] == "grpc"
         assert result["totals"]["keys"] == 0
+        assert result["etcd"]["members"][0]["version"] == binaries.ETCD_VERSION
         assert_told(answer, "it has no JSON gateway", "grpcio")
 
     def test_an_address_without_http_is_told(self, network: PrivateNetwork, tmp_path: Path) -> None:
@@ -819,7 +823,7 @@ class TestProgress:
     ) -> None:
         lines: list[str] = []
         monkeypatch.setattr(reading, "_PROGRESS_SECONDS", 0.0)
-        options = reading.StoreOptions(reader_of(populated.etcd).access, "/registry", ())
+        options = reading.StoreOptions(reader_of(populated.etcd).access)
         reading.audit_store(options, patterns=["*"], page_size=50, since=None, tell=lines.append)
 
         assert lines[-1].startswith("read ")

@@ -115,12 +115,19 @@ class TestPresent:
         assert len(recorder.migrations(MAPS)) == 1
         assert recorder.persisted(MAPS) == [recorder.shown_hash(MAPS)]
 
-    def test_the_real_migrator_rewrites_what_is_stored(
-        self, recorder: Recorder, migrator: Process
-    ) -> None:
+    @pytest.fixture
+    def as_json(self, recorder: Recorder) -> Iterator[None]:
+        """A config map that was written past the servers; no server could patch it afterwards."""
         document = {"metadata": {"name": "as-json", "namespace": "default"}}
         kind = {"apiVersion": "v1", "kind": "ConfigMap"}
         recorder.plane.etcd.put(CONFIG_MAP_KEY, json.dumps({**kind, **document}).encode())
+        yield
+        recorder.plane.etcd.delete(CONFIG_MAP_KEY)
+
+    @pytest.mark.usefixtures("as_json")
+    def test_the_real_migrator_rewrites_what_is_stored(
+        self, recorder: Recorder, migrator: Process
+    ) -> None:
         recorder.observe(MAPS)
         recorder.ask(MAPS)
 

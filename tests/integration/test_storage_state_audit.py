@@ -109,7 +109,16 @@ def test_r4_a_restart_while_etcd_was_read_keeps_unknown_in(rolled: ControlPlane)
     [
         ({"audit": {"something": "else"}}, "audit"),
         (
-            {"audit": {"resources": {}, "revision": 1, "audited": [], "elsewhere": []}},
+            {
+                "audit": {
+                    "resources": {},
+                    "revision": 1,
+                    "audited": [],
+                    "elsewhere": [],
+                    "cluster": {"uid": "", "key_revision": 0},
+                    "believable": True,
+                }
+            },
             "audited_after",
         ),
     ],

@@ -8,9 +8,19 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
+from typing import Any
 
 import pytest
-from truth.runs import Outcome, ask, audit, fill, judge, run_store, server_before
+from truth.runs import (
+    Outcome,
+    ask,
+    audit,
+    fill,
+    flags_of,
+    judge,
+    run_store,
+    server_before,
+)
 from truth.stores import Store, StoredKey, plan_store
 from truth.target import Reading, read_store
 
@@ -19,6 +29,7 @@ from lab.control_plane import ControlPlane, PrivateNetwork, ServerSpec
 from lab.fixtures import Planes
 from lab.recorder import Recorder
 
+GIVEN: Any = {"flags": "same", "flags_given": True}
 UP, DOWN = ("1.36.3", "1.37.0"), ("1.37.0", "1.36.3")
 # `make truth` has the API servers of older releases built; the other tests do without.
 LONG = os.environ.get("LOCKSTEP_LONG") == "1"
@@ -45,7 +56,7 @@ def become(plane: ControlPlane, spec: ServerSpec) -> Reading:
 
 class TestStores:
     def test_one_that_the_target_reads_is_called_safe(self, network: PrivateNetwork) -> None:
-        store = plan_store(1, step=UP, apis="calm", evidence="audited", odd=())
+        store = plan_store(1, step=UP, apis="calm", evidence="audited", odd=(), **GIVEN)
 
         outcome = run_store(store, network=network)
 
@@ -53,7 +64,9 @@ class TestStores:
         assert outcome.safe == "true", outcome.stops
 
     def test_versions_that_the_target_lost_are_seen(self, network: PrivateNetwork) -> None:
-        store = plan_store(2, step=UP, apis="all", evidence="audited", odd=("lost version",))
+        store = plan_store(
+            2, step=UP, apis="all", evidence="audited", odd=("lost version",), **GIVEN
+        )
 
         outcome = run_store(store, network=network)
 
@@ -61,7 +74,7 @@ class TestStores:
         assert (outcome.safe, outcome.overlooked) == ("false", ())
 
     def test_one_garbage_key_is_seen_among_sound_ones(self, network: PrivateNetwork) -> None:
-        calm = plan_store(3, step=UP, apis="default", evidence="audited", odd=())
+        calm = plan_store(3, step=UP, apis="default", evidence="audited", odd=(), **GIVEN)
         made = raw_object("ConfigMap", "v1", name="sound", namespace="default")
         sound = json.dumps(made).encode()
         garbage = StoredKey("/registry/configmaps/default/garbage", b"\x00garbage", "garbage")
@@ -77,7 +90,9 @@ class TestStores:
     def test_custom_resources_in_a_version_that_was_dropped_are_seen(
         self, network: PrivateNetwork
     ) -> None:
-        store = plan_store(4, step=UP, apis="default", evidence="audited", odd=("custom dropped",))
+        store = plan_store(
+            4, step=UP, apis="default", evidence="audited", odd=("custom dropped",), **GIVEN
+        )
         dropped = next(one for one in store.customs if one.fate == "dropped")
         older = {one.key for one in dropped.objects if b"/v1" in one.value}
 
@@ -90,30 +105,46 @@ class TestStores:
     def test_going_back_is_judged_by_what_the_older_release_reads(
         self, network: PrivateNetwork
     ) -> None:
-        store = plan_store(5, step=DOWN, apis="all", evidence="audited", odd=("lost version",))
+        store = plan_store(
+            5, step=DOWN, apis="all", evidence="audited", odd=("lost version",), **GIVEN
+        )
 
         outcome = run_store(store, network=network)
 
         assert outcome.reading.unreadable.keys() == odd_keys(store)
         assert (outcome.safe, outcome.overlooked) == ("false", ())
 
+    def test_what_the_target_has_off_by_default_is_seen(self, network: PrivateNetwork) -> None:
+        calm = plan_store(8, step=DOWN, apis="all", evidence="audited", odd=(), flags="none")
+        made = raw_object(
+            "LeaseCandidate", "coordination.k8s.io/v1beta1", name="off", namespace="default"
+        )
+        key = StoredKey("/registry/leasecandidates/default/off", json.dumps(made).encode())
+        store = replace(calm, keys=(*calm.keys, key), flags_given=True)
+
+        outcome = run_store(store, network=network)
+
+        assert key.key in outcome.reading.unreadable
+        assert (outcome.safe, outcome.overlooked) == ("false", ())
+
 
 class TestWayThereAndBack:
     def test_verdicts_agree_with_what_each_server_then_reads(self, start: Planes) -> None:
-        store = plan_store(6, step=UP, apis="calm", odd=())
-        later = plan_store(6, step=DOWN, apis="calm", odd=("lost version",))
+        store = plan_store(6, step=UP, apis="calm", odd=(), **GIVEN)
+        later = plan_store(6, step=DOWN, apis="calm", odd=("lost version",), **GIVEN)
         newer = {one.key: one.value for one in later.keys if one.odd}
         plane = start(server_before(store))
         recorder = Recorder(plane)
         recorder.install()
         fill(plane, store)
 
-        there = ask(recorder, "1.37.0", **audit(recorder))
+        there = ask(recorder, "1.37.0", **flags_of(server_before(later)), **audit(recorder))
         read_there = become(plane, server_before(later))
         plane.servers["cp-1"].wait_ready()
-        back = ask(recorder, "1.36.3", **audit(recorder))
+        flags = flags_of(server_before(store))
+        back = ask(recorder, "1.36.3", **flags, **audit(recorder))
         plane.etcd.put_all(newer)
-        too_late = ask(recorder, "1.36.3", **audit(recorder))
+        too_late = ask(recorder, "1.36.3", **flags, **audit(recorder))
         read_back = become(plane, server_before(store))
 
         assert (there["safe"], read_there.unreadable) == ("true", {})
@@ -127,13 +158,15 @@ class TestWayThereAndBack:
         self, start: Planes, step: tuple[str, str]
     ) -> None:
         before, after = step
-        store = plan_store(7, step=step, apis="all", evidence="audited", odd=("lost version",))
+        store = plan_store(
+            7, step=step, apis="all", evidence="audited", odd=("lost version",), **GIVEN
+        )
         plane = start(everything(before))
         recorder = Recorder(plane)
         recorder.install()
         fill(plane, store)
 
-        verdict = ask(recorder, after, **audit(recorder))
+        verdict = ask(recorder, after, **flags_of(everything(after)), **audit(recorder))
         outcome = judge(store, verdict, become(plane, everything(after)))
 
         assert outcome.reading.unreadable.keys() == odd_keys(store)

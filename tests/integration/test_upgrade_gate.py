@@ -18,8 +18,10 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.catalo
 from lab import binaries
 from lab.catalogue import format_catalogue, read_release
 from lab.control_plane import ControlPlane, PrivateNetwork, ServerSpec, control_plane
-from lab.gate import audited, found, judge
+from lab.fixtures import Planes
+from lab.gate import audited, found, judge, run_remedy
 from lab.recorder import Recorder, call_module
+from lab.waiting import eventually
 
 WORKLOADS = "workloads.scheduling.k8s.io"
 WORKLOADS_PATH = "/apis/scheduling.k8s.io/v1alpha2/namespaces/default/workloads"
@@ -49,6 +51,33 @@ class TestVerdict:
         assert "configmaps" in found(result, "stored-unknown")
         assert "configmaps" in result["cured_by"]["audit"]
         assert "is not known to be safe" in result["msg"]
+
+    def test_r14_what_no_etcd_tells_is_one_finding_that_names_every_resource(
+        self, recorder: Recorder
+    ) -> None:
+        result = judge(recorder)
+
+        [one, events] = [one for one in result["findings"] if one["check"] == "stored-unknown"]
+        assert {*one["resources"], *events["resources"]} == set(result["resources"])
+        assert f"{len(one['resources'])} resources may be stored" in one["seen"]
+        assert one["command"] == "ansible-playbook lockstep.kubernetes.migrate"
+        # They are never migrated.
+        assert (events["resources"], events["command"]) == (["events", "events.events.k8s.io"], "")
+        assert not set(events["resources"]) & set(result["cured_by"]["audit"])
+
+    def test_r8_an_acknowledgement_of_one_resource_leaves_the_others_stopped(
+        self, recorder: Recorder
+    ) -> None:
+        step = {"from": "1.36.3", "to": "1.37.0", "reason": "a lab"}
+        known = [{"check": "stored-unknown", "resource": "configmaps", **step}]
+
+        result = judge(recorder, acknowledgements=known)
+
+        one = found(result, "stored-unknown")
+        assert one["configmaps"]["resources"] == ["configmaps"]
+        assert one["configmaps"]["acknowledged"]
+        assert "configmaps" not in one["secrets"]["resources"]
+        assert (result["safe"], result["passed"]) == ("unknown", False)
 
     def test_an_audit_makes_it_known_and_safe_and_nothing_is_written(
         self, recorder: Recorder
@@ -92,7 +121,7 @@ class TestAlpha:
         assert result["safe"] == "false"
         assert finding["severity"] == "block"
         assert "scheduling.k8s.io/v1alpha2" in finding["seen"]
-        assert finding["command"].startswith(f"kubectl get {WORKLOADS}")
+        assert f"get {WORKLOADS} --all-namespaces -o yaml >" in finding["destructive_command"]
         assert found(after, "stored-undecodable")[WORKLOADS]["severity"] == "warn"
 
     def test_what_the_target_would_write_must_be_readable_too(self, alpha: Recorder) -> None:
@@ -101,6 +130,47 @@ class TestAlpha:
         finding = found(result, "target-writes")[WORKLOADS]
         assert "writes workloads.scheduling.k8s.io as scheduling.k8s.io/v1beta1" in finding["seen"]
         assert "upgrade_mode=coordinated" in finding["remedy"]
+
+
+class TestUnreadable:
+    """An object that no server can decode: its bytes in etcd make every list of it fail."""
+
+    KEY = "/registry/configmaps/default/garbled"
+
+    def garbled(self, plane: ControlPlane) -> Recorder:
+        recorder = Recorder(plane)
+        recorder.install()
+        # Written for real, so that every server knows of it, and then garbled behind their backs.
+        maps = "/api/v1/namespaces/default/configmaps"
+        recorder.api.create(maps, {"metadata": {"name": "garbled"}, "data": {"a": "b"}})
+        plane.etcd.put(self.KEY, b"k8s\x00garbage")
+        return recorder
+
+    @pytest.mark.parametrize(
+        ("release", "how"), [("1.37.0", "delete --raw"), ("1.36.3", "etcdctl --endpoints=")]
+    )
+    def test_it_is_saved_first_and_deleted_only_as_a_last_resort(
+        self, start: Planes, tmp_path: Path, release: str, how: str
+    ) -> None:
+        plane = start(ServerSpec(release=release))
+        recorder = self.garbled(plane)
+
+        finding = found(judge(recorder, release, **audited(recorder)), "list-unreadable")[
+            "configmaps"
+        ]
+        run_remedy(recorder, finding, tmp_path)
+        saved = (tmp_path / "registry_configmaps_default_garbled").read_bytes()
+        kept = plane.etcd.get(self.KEY)
+        run_remedy(recorder, finding, tmp_path, how="destructive_command")
+        # A server reads all of it again before it shows any.
+        eventually(
+            lambda: not found(judge(recorder, release, **audited(recorder)), "list-unreadable"),
+            within=60,
+        )
+
+        assert (saved.rstrip(b"\n"), kept) == (b"k8s\x00garbage", b"k8s\x00garbage")
+        assert how in finding["destructive_command"]
+        assert plane.etcd.get(self.KEY) is None
 
 
 class TestCatalogue:

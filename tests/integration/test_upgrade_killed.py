@@ -9,7 +9,7 @@ import pytest
 from truth.target import read_copy
 
 from lab import gate
-from lab.control_plane import PrivateNetwork
+from lab.control_plane import PrivateNetwork, ServerSpec
 from lab.recorder import Recorder
 from lab.upgrade import Cluster, contents, outdated, reach, said, unproved
 
@@ -50,7 +50,8 @@ def test_a_run_that_was_killed_goes_on_to_the_same_end(
         Recorder(plane), OLD, rolling=True, from_release=NEW, **gate.audited(Recorder(plane))
     )
     if verdict.get("safe") == "true":
-        assert read_copy(plane.etcd, OLD, network=network).unreadable == {}
+        spec = ServerSpec(release=OLD)
+        assert read_copy(plane.etcd, spec, network=network).unreadable == {}
 
     # when the same command is run again
     done = cluster.upgrade(NEW)

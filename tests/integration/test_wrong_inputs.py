@@ -10,6 +10,7 @@ import pytest
 
 from lab.ansible import look, run_module
 from lab.control_plane import ISSUER, ControlPlane
+from lab.recorder import call_module
 
 
 def assert_one_line_with_remedy(answer: Any, *, says: str, remedy: str) -> None:
@@ -103,6 +104,69 @@ class TestConnection:
         assert_one_line_with_remedy(
             answer, says="The option timeout is 0", remedy="Correct it, or leave it out"
         )
+
+
+class TestOptions:
+    """Options that no server is asked with: each is named, with its value and what to do."""
+
+    @pytest.mark.parametrize(
+        ("module", "options", "says", "remedy"),
+        [
+            ("discovery_hash", {"timeout": "nan"}, "The option timeout is nan", "Correct it"),
+            ("discovery_hash", {"timeout": "inf"}, "The option timeout is inf", "Correct it"),
+            ("storage_state", {"settle": 1e300}, "The option settle is 1e+300", "Correct it"),
+            ("storage_state_info", {"stale_after": "nan"}, "stale_after is nan", "Correct it"),
+            ("discovery_hash", {"proxy": "x:1"}, "The option proxy holds 'x:1'", "http://HOST"),
+            ("discovery_hash", {"ca_cert": "/nowhere"}, "ca_cert names /nowhere", "PEM file"),
+            ("discovery_hash", {"client_key": "/"}, "client_key names /", "PEM file"),
+            ("discovery_hash", {"impersonate_user": "a\nb"}, "Impersonate-User", "the user"),
+            ("discovery_hash", {"tls_server_name": "../.."}, "these options", "tls_server_name"),
+            ("discovery_hash", {"context": "a\nb"}, "Expected object with name a b", "context"),
+            ("lock", {"name": "a,b", "owner": "x"}, "The option name is 'a,b'", "upgrade"),
+            ("lock", {"name": "upgrade", "owner": ""}, "The option owner is empty", "whom to ask"),
+            (
+                "upgrade_plan",
+                {"release": "1.36.3", "hosts": {"cp-1": "x y"}},
+                "The option hosts holds 'https://x y'",
+                "https://HOST:PORT",
+            ),
+            (
+                "upgrade_plan",
+                {"release": "1.36.3", "hosts": {"cp-1": "cp-1:1"}, "nodes": {"cp-1": []}},
+                "The option nodes names cp-1 ([])",
+                "Correct the inventory",
+            ),
+            ("release_catalogue", {"dest": "/"}, "The option dest is /", "the path of a file"),
+        ],
+    )
+    def test_a_wrong_value_is_refused_by_option_and_value(
+        self,
+        three_servers: ControlPlane,
+        module: str,
+        options: dict[str, Any],
+        says: str,
+        remedy: str,
+    ) -> None:
+        answer = call_module(module, kubeconfig=three_servers.kubeconfig(), **options)
+
+        assert_one_line_with_remedy(answer, says=says, remedy=remedy)
+
+    def test_a_token_that_can_not_be_sent_is_not_shown(self, three_servers: ControlPlane) -> None:
+        token = "canary-of-a\ntoken"
+
+        answer = call_module("discovery_hash", kubeconfig=three_servers.kubeconfig(), api_key=token)
+
+        assert_one_line_with_remedy(
+            answer, says="The header authorization can't be sent", remedy="Correct the token"
+        )
+        assert "canary-of-a" not in json.dumps(answer)
+
+    def test_a_user_is_impersonated_with_all_groups(self, three_servers: ControlPlane) -> None:
+        groups = ["system:masters", "others"]
+
+        answer = look(three_servers, impersonate_user="alice", impersonate_groups=groups)
+
+        assert answer["agreed"]
 
 
 class TestCredentials:

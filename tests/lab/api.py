@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -67,7 +68,16 @@ class Api:
         return answer.data
 
     def get(self, path: str, **options: Any) -> Any:
-        return json.loads(self.request("GET", path, **options))
+        """Read one document; a server that only fills a cache is asked again."""
+        deadline = time.monotonic() + 10
+        while True:
+            try:
+                return json.loads(self.request("GET", path, **options))
+            except ApiError as error:
+                filling = error.status == 429 and "storage is (re)initializing" in str(error)
+                if not filling or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.05)
 
     def create(self, path: str, body: object) -> Any:
         return json.loads(self.request("POST", path, body))

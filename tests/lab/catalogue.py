@@ -1,7 +1,8 @@
 """What a release encodes and decodes, read off its real API server with every API turned on.
 
 StorageVersion objects and discovery tell most of it. The rest is found by trying: a raw object of
-each version that could exist is put in etcd, and what the server makes of it is the answer.
+each version that could exist is put in etcd, and what the server makes of it is the answer. What
+is served by default shows the same server without any flag, and with every API but no feature on.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ from .api import Api, ApiError
 from .control_plane import ControlPlane, LabError, PrivateNetwork, ServerSpec, control_plane
 from .waiting import eventually
 
-HOW = "read off a running kube-apiserver with all APIs on: StorageVersion, discovery, raw objects"
+HOW = (
+    "read off a running kube-apiserver with all APIs on: StorageVersion, discovery, raw objects;"
+    " without flags, and with all APIs and no features on: discovery"
+)
 _VERSIONS = (
     *(f"v{major}" for major in (1, 2)),
     *(f"v{major}{stage}{n}" for major, stage, n in product((1, 2), ("alpha", "beta"), (1, 2, 3))),
@@ -68,7 +72,35 @@ def read_release(
     """The catalogue of one release, of one that emulates another, or of a kube-apiserver."""
     spec = replace(everything(release, emulated=emulated), program=program)
     with control_plane(spec, network=network) as plane:
-        return read_server(plane, emulated=emulated)
+        read = read_server(plane, emulated=emulated)
+    defaults = replace(spec, feature_gates={}, runtime_config={})
+    by_default = _read_served(defaults, network, like=read)
+    enabled = replace(defaults, runtime_config=spec.runtime_config)
+    by_runtime_config = _read_served(enabled, network, like=read)
+    resources = {
+        name: replace(
+            one,
+            by_default=by_default.get(name, ()),
+            by_runtime_config=by_runtime_config.get(name, ()),
+        )
+        for name, one in read.resources.items()
+    }
+    return replace(read, resources=resources)
+
+
+def _read_served(
+    spec: ServerSpec, network: PrivateNetwork | None, *, like: ReleaseCatalogue
+) -> dict[str, tuple[str, ...]]:
+    """What a server with fewer APIs serves; of that it must write what it writes with all of them.
+
+    Where they differ, one line can't tell what the release writes.
+    """
+    with control_plane(spec, network=network) as plane:
+        shown = dict(read_discovery(plane.servers["cp-1"].api))
+    for name, entry in shown.items():
+        if name not in like.resources or entry["hash"] != like.resources[name].storage_hash:
+            raise LabError(f"{name}: {spec} shows another hash than with every API on")
+    return {name: tuple(entry["served"]) for name, entry in shown.items()}
 
 
 def read_server(plane: ControlPlane, *, emulated: str = "") -> ReleaseCatalogue:

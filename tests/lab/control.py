@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 import socketserver
@@ -128,8 +129,9 @@ def inventory(plane: ControlPlane, name: str) -> dict[str, Any]:
         server.name: {
             "lockstep_server": server.url,
             # All of them run on one machine: the address tells whose process it is.
-            "plan_alive_command": "pgrep -f -- "
-            f"'--bind-address={server.address} --secure-port={server.port} '",
+            "plan_process_pattern": re.escape(
+                f"--bind-address={server.address} --secure-port={server.port} "
+            ),
         }
         for server in plane.servers.values()
     }

@@ -27,7 +27,6 @@ ISSUER = "https://kubernetes.default.svc"
 STORAGE_VERSION_API = "internal.apiserver.k8s.io/v1alpha1"
 MIGRATION_API = "storagemigration.k8s.io/v1beta1"
 MIGRATION_GATE = {"StorageVersionMigrator": True}
-_SERVICE_ADDRESS = "10.0.0.1"
 _FIRST_OCTET = 10
 _OCTETS = 60
 
@@ -73,6 +72,7 @@ class PrivateNetwork:
     """Addresses of the documentation range in the lab's own network: found and reached for real."""
 
     port = 6443
+    services, first_service = "10.0.0.0/24", "10.0.0.1"
 
     def __init__(self) -> None:
         # Workers of one test run share the network: each takes addresses of its own.
@@ -84,9 +84,13 @@ class PrivateNetwork:
         for octet in itertools.islice(self._octets, _OCTETS):
             # Another process in this network may have taken it.
             with suppress(namespaces.AddressError):
-                namespaces.add_address(f"192.0.2.{octet}")
-                return f"192.0.2.{octet}", self.port
+                address = self._address(octet)
+                namespaces.add_address(address)
+                return address, self.port
         raise LabError(f"all {_OCTETS} addresses of the lab's network are taken")
+
+    def _address(self, octet: int) -> str:
+        return f"192.0.2.{octet}"
 
     def give_back(self, address: str) -> None:
         # One that was cut off is away already.
@@ -103,8 +107,19 @@ class PrivateNetwork:
         return address
 
 
+class PrivateNetworkV6(PrivateNetwork):
+    """The same with addresses of the documentation range of IPv6."""
+
+    services, first_service = "fd00:10::/112", "fd00:10::1"
+
+    def _address(self, octet: int) -> str:
+        return f"2001:db8::{octet}"
+
+
 class LoopbackNetwork:
     """Ports of 127.0.0.1, for people; servers advertise a made-up address: they refuse loopback."""
+
+    services, first_service = PrivateNetwork.services, PrivateNetwork.first_service
 
     def __init__(self, first_port: int) -> None:
         self._ports = itertools.count(first_port)
@@ -139,7 +154,7 @@ class Server:
 
     @property
     def url(self) -> str:
-        return f"https://{self.address}:{self.port}"
+        return f"https://{namespaces.join_port(self.address, self.port)}"
 
     # One for all requests: a new connection costs more than most of them.
     @cached_property
@@ -211,7 +226,7 @@ class Server:
             names=["kubernetes", "kubernetes.default", service, self.name],
             addresses=["192.0.2.254"]
             if kind == "misnamed"
-            else [self.address, _SERVICE_ADDRESS, plane.balancer.address],
+            else [self.address, plane.network.first_service, plane.balancer.address],
             valid_for=timedelta(hours=-1) if kind == "expired" else timedelta(days=1),
         )
 
@@ -231,7 +246,7 @@ class Server:
             "tls-private-key-file": key,
             "client-ca-file": plane.authority.certificate_file,
             "authorization-mode": "Node,RBAC",
-            "service-cluster-ip-range": "10.0.0.0/24",
+            "service-cluster-ip-range": plane.network.services,
             "service-account-issuer": ISSUER,
             "service-account-key-file": plane.tokens.public_key_file,
             "service-account-signing-key-file": plane.tokens.private_key_file,
@@ -261,14 +276,20 @@ class Server:
 class ControlPlane:
     """A whole lab. Use it as a context manager: leaving it ends every process."""
 
-    def __init__(self, directory: Path, network: Network) -> None:
+    def __init__(
+        self, directory: Path, network: Network, authority: CertificateAuthority | None = None
+    ) -> None:
         self.directory = directory
         self.network = network
         self._addresses: list[str] = []
         for part in ("logs", "pki", "kubeconfigs"):
             (directory / part).mkdir(parents=True, exist_ok=True)
         pki = directory / "pki"
-        self.authority = CertificateAuthority(pki / "cluster", "lockstep-lab")
+        self.authority = (
+            authority.at(pki / "cluster")
+            if authority
+            else CertificateAuthority(pki / "cluster", "lockstep-lab")
+        )
         self.foreign_authority = CertificateAuthority(pki / "foreign", "someone-else")
         self.front_proxy_authority = CertificateAuthority(pki / "front-proxy", "front-proxy-ca")
         self.front_proxy = self.front_proxy_authority.issue("client", common_name="front-proxy")
@@ -492,7 +513,8 @@ class ControlPlane:
         authority = CertificateAuthority(self.directory / "pki" / "etcd", "lockstep-lab-etcd")
         certificate, key = authority.issue("server", common_name="etcd", addresses=[address])
         client_certificate, client_key = authority.issue("client", common_name="kube-apiserver")
-        url, peer_url = f"https://{address}:{port}", f"http://{address}:{peer_port}"
+        url = f"https://{namespaces.join_port(address, port)}"
+        peer_url = f"http://{namespaces.join_port(address, peer_port)}"
         process = self._start(
             "etcd",
             [
@@ -531,11 +553,18 @@ class ControlPlane:
 
 
 @contextmanager
-def control_plane(*specs: ServerSpec, network: Network | None = None) -> Iterator[ControlPlane]:
-    """A control plane with these servers, in a directory that goes away with it."""
+def control_plane(
+    *specs: ServerSpec,
+    network: Network | None = None,
+    authority: CertificateAuthority | None = None,
+) -> Iterator[ControlPlane]:
+    """A control plane with these servers, in a directory that goes away with it.
+
+    With the authority of another one, as a company's own CA has it, each trusts the other's users.
+    """
     with (
         tempfile.TemporaryDirectory(prefix="lockstep-lab-") as directory,
-        ControlPlane(Path(directory), network or PrivateNetwork()) as plane,
+        ControlPlane(Path(directory), network or PrivateNetwork(), authority) as plane,
     ):
         plane.add_servers(*specs)
         yield plane

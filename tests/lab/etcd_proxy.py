@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -20,7 +22,9 @@ class EtcdProxy:
     """Speaks plain HTTP on loopback. Use it as a context manager: leaving it ends it.
 
     `change_part` gets each part of a streamed answer with its number, and gives what to pass on;
-    nothing breaks the connection off. `change_answer` gets each other answer with its path.
+    nothing breaks the connection off. `change_answer` gets each other answer with its path, and
+    `change_bytes` the same as bytes, however they come about. Every byte of an answer takes
+    `pause` seconds.
     """
 
     def __init__(
@@ -29,10 +33,14 @@ class EtcdProxy:
         *,
         change_part: Callable[[int, Document], Document | None] | None = None,
         change_answer: Callable[[str, Document], Document] | None = None,
+        change_bytes: Callable[[str, bytes], bytes] | None = None,
+        pause: float = 0,
     ) -> None:
         self.backend = store.url
         self.change_part = change_part or (lambda _number, part: part)
         self.change_answer = change_answer or (lambda _path, document: document)
+        self.change_bytes = change_bytes or (lambda _path, body: body)
+        self.pause = pause
         self.pool = urllib3.PoolManager(
             ca_certs=str(store.ca),
             cert_file=str(store.certificate),
@@ -86,15 +94,27 @@ class _Passage(BaseHTTPRequestHandler):
                 self.close_connection = True
                 return
             text = json.dumps(part).encode() + b"\n"
-            self.wfile.write(b"%x\r\n%b\r\n" % (len(text), text))
+            self._write(b"%x\r\n%b\r\n" % (len(text), text))
         self.wfile.write(b"0\r\n\r\n")
 
     def _answer(self, status: int, body: bytes) -> None:
+        body = self._proxy.change_bytes(self.path, body)
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        self._write(body)
+
+    def _write(self, body: bytes) -> None:
+        if not self._proxy.pause:
+            self.wfile.write(body)
+            return
+        # Whoever waits for it may give up meanwhile.
+        with suppress(OSError):
+            for at in range(len(body)):
+                self.wfile.write(body[at : at + 1])
+                self.wfile.flush()
+                time.sleep(self._proxy.pause)
 
     def log_message(self, *_arguments: object) -> None:
         """Tests look at results, not at logs."""

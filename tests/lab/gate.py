@@ -44,23 +44,32 @@ def judge(recorder: Recorder, to: str = "1.37.0", **options: Any) -> Any:
 
 
 def found(verdict: Mapping[str, Any], check: str) -> dict[str, Any]:
-    """What one check found, by resource."""
-    return {one["resource"]: one for one in verdict["findings"] if one["check"] == check}
+    """What one check found, by resource; what it found of all of them, under an empty name."""
+    return {
+        resource: one
+        for one in verdict["findings"]
+        if one["check"] == check
+        for resource in one["resources"] or [""]
+    }
 
 
 def stopped_by(verdict: Mapping[str, Any]) -> set[tuple[str, str]]:
     """The checks that stop a step, each with the resource."""
     return {
-        (one["check"], one["resource"])
+        (one["check"], resource)
         for one in verdict["findings"]
         if one["severity"] == "block"
         or (one["severity"] == "acknowledgeable" and not one["acknowledged"])
+        for resource in one["resources"] or [""]
     }
 
 
-def run_remedy(recorder: Recorder, finding: Mapping[str, Any], directory: Path) -> None:
+def run_remedy(
+    recorder: Recorder, finding: Mapping[str, Any], directory: Path, *, how: str = "command"
+) -> None:
     """Run the command of a finding as it is printed, in a shell that is set up for the cluster."""
-    assert finding["command"], finding
+    command = finding[how]
+    assert command, finding
     programs = directory / "programs"
     programs.mkdir(exist_ok=True)
     for program in (
@@ -73,25 +82,19 @@ def run_remedy(recorder: Recorder, finding: Mapping[str, Any], directory: Path) 
     inventory = directory / "inventory.yml"
     # Tests change definitions and go on: in the lab servers follow them at once.
     inventory.write_text("all: {hosts: {localhost: {migrate_settle: 0, migrate_speed: full}}}\n")
-    etcd = recorder.plane.etcd
     environment = {
         **os.environ,
         "PATH": f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "KUBECONFIG": str(recorder.kubeconfig()),
         "K8S_AUTH_KUBECONFIG": str(recorder.kubeconfig()),
         "ANSIBLE_INVENTORY": str(inventory),
         "ANSIBLE_NOCOLOR": "1",
-        "ETCDCTL_ENDPOINTS": etcd.url,
-        "ETCDCTL_CACERT": str(etcd.ca),
-        "ETCDCTL_CERT": str(etcd.certificate),
-        "ETCDCTL_KEY": str(etcd.key),
     }
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", finding["command"]],
+        ["bash", "-euo", "pipefail", "-c", command],
         cwd=directory,
         env=environment,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, f"{finding['command']}\n{done.stdout}{done.stderr}"
+    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"

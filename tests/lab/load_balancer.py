@@ -6,6 +6,8 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 
+from .namespaces import join_port
+
 Backend = tuple[str, int]
 
 
@@ -26,7 +28,7 @@ class LoadBalancer:
 
     @property
     def url(self) -> str:
-        return f"https://{self.address}:{self.port}"
+        return f"https://{join_port(self.address, self.port)}"
 
     def close(self) -> None:
         """Stop taking connections, and drop those that are open."""

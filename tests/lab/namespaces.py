@@ -16,6 +16,7 @@ INSIDE = "LOCKSTEP_LAB_INSIDE"
 OWNER = "LOCKSTEP_LAB_OWNER"
 PRIVATE_NETWORK = "private"
 HOST_NETWORK = "host"
+_IFA_F_NODAD = 0x02
 
 _REMEDY = (
     "The lab needs Linux namespaces: allow unprivileged user namespaces "
@@ -82,6 +83,11 @@ def _user_flags(flags: list[str]) -> list[str]:
     raise NamespaceError(trial.stderr.decode().strip() + ". " + _REMEDY)
 
 
+def join_port(address: str, port: int) -> str:
+    """An address and a port as they stand in a URL."""
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
 def add_address(address: str) -> None:
     """Give the private network one more address of its own."""
     _on_loopback("add", address)
@@ -95,9 +101,12 @@ def remove_address(address: str) -> None:
 def _on_loopback(verb: str, address: str) -> None:
     from pyroute2 import IPRoute, NetlinkError
 
+    # Without looking for duplicates first, until when nobody could bind to it.
+    how = {"prefixlen": 128, "flags": _IFA_F_NODAD} if ":" in address else {"prefixlen": 32}
     with IPRoute() as route:
         try:
-            route.addr(verb, index=route.link_lookup(ifname="lo")[0], address=address, prefixlen=32)
+            lo = route.link_lookup(ifname="lo")[0]
+            route.addr(verb, index=lo, address=address, **how)
         except NetlinkError as error:
             raise AddressError(f"{verb} {address}: {error}") from error
 

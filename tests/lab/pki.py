@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 import ipaddress
 import json
 from collections.abc import Iterable
@@ -37,6 +38,13 @@ class CertificateAuthority:
             .sign(self._key, hashes.SHA256())
         )
         self.certificate_file.write_bytes(_pem(certificate))
+
+    def at(self, directory: Path) -> CertificateAuthority:
+        """The same one, which writes what it issues below another directory."""
+        other = copy.copy(self)
+        other.directory = directory
+        directory.mkdir(parents=True, exist_ok=True)
+        return other
 
     def issue(
         self,

@@ -33,6 +33,15 @@ _NOT_PASSED_ON = frozenset(
 _NO_ANSWER = 0
 
 
+# From a body to what is sent instead, perhaps with another length than it has.
+Change = Callable[[bytes], "bytes | tuple[bytes, int]"]
+
+
+def cut(body: bytes) -> tuple[bytes, int]:
+    """Half of an answer, where the whole was promised."""
+    return body[: len(body) // 2], len(body)
+
+
 class Request(NamedTuple):
     """One request and how it was answered; the status is 0 where the connection was dropped."""
 
@@ -60,6 +69,10 @@ class Proxy:
         self._turns = 0
         self._storm: tuple[float, int, frozenset[str]] = (0.0, 0, frozenset())
         self._unavailable_until = 0.0
+        self._pretence: tuple[dict[str, Any], str, frozenset[str]] = ({}, "", frozenset())
+        # What to do to the answers at a path; an empty one is every path.
+        self._wrong: tuple[str, Change] | None = None
+        self._drip: str | None = None
         self._server = HttpsServer(plane, "proxy", partial(_Passage, self))
         self.url = self._server.url
 
@@ -132,6 +145,10 @@ class Proxy:
         """Answer 503 to everything for a while."""
         self._unavailable_until = time.monotonic() + seconds
 
+    def pretend(self, document: dict[str, Any], contains: str, *, verbs: Collection[str]) -> None:
+        """Answer 200 in the server's place to some verbs, where paths have a text in them."""
+        self._pretence = ({"code": 200, **document}, contains, frozenset(verbs))
+
     @property
     def reset_every(self) -> int:
         """Each n-th request from now on is dropped: in turn after and before it is passed on."""
@@ -142,11 +159,24 @@ class Proxy:
         with self._lock:
             self._reset_every, self._turns = requests, 0
 
+    def answer_wrong(self, change: Change, *, path: str = "") -> None:
+        """Change the bodies of all good answers, or of those at one path.
+
+        A change that gives less than it promises (see `cut`) breaks the connection off after it.
+        """
+        self._wrong = (path, change)
+
+    def answer_slowly(self, *, path: str = "") -> None:
+        """Let all good answers drip, a byte a second, or those at one path."""
+        self._drip = path
+
     def calm(self) -> None:
         """End every trouble."""
+        self._wrong = self._drip = None
         self.delay, self.reset_every = 0.0, 0
         self._storm = (0.0, 0, frozenset())
         self._unavailable_until = 0.0
+        self._pretence = ({}, "", frozenset())
 
     # --- for its connections ---
 
@@ -176,6 +206,9 @@ class Proxy:
         if now < self._unavailable_until:
             message = "the server is currently unable to handle the request"
             return _status(503, "ServiceUnavailable", message), {}
+        pretended, contains, verbs = self._pretence
+        if contains in path and verbs & {method, _verb(method, path)}:
+            return pretended, {}
         until, retry_after, verbs = self._storm
         if now < until and verbs & {method, _verb(method, path)}:
             message = "the server has received too many requests and has asked us to try again"
@@ -183,6 +216,25 @@ class Proxy:
             document = _status(429, "TooManyRequests", message, details=details)
             return document, {"Retry-After": str(retry_after)}
         return None
+
+    def spoils(self, path: str) -> bool:
+        """Whether a good answer is to be sent wrong, or slowly."""
+        return self.drips(path) or (self._wrong is not None and _is_at(path, self._wrong[0]))
+
+    def spoil(self, path: str, body: bytes) -> tuple[bytes, int]:
+        """The body to send, and the length to promise."""
+        if self._wrong is None or not _is_at(path, self._wrong[0]):
+            return body, len(body)
+        changed = self._wrong[1](body)
+        return changed if isinstance(changed, tuple) else (changed, len(changed))
+
+    def drips(self, path: str) -> bool:
+        """Whether an answer is to come byte by byte."""
+        return self._drip is not None and _is_at(path, self._drip)
+
+    def pause(self, seconds: float) -> bool:
+        """Wait; False if the proxy is being closed."""
+        return not self._closing.wait(seconds)
 
     def drop(self) -> str:
         """Whether the next request's connection is to be dropped: before, after, or neither."""
@@ -255,7 +307,30 @@ class _Passage(Exchange):
         if drop == "after":
             self._reset()
             return
+        if 200 <= response.status < 300 and proxy.spoils(self.path):
+            self._hand_on_spoilt(response, response.read() if whole is None else whole)
+            return
         self._hand_on(response, whole)
+
+    def _hand_on_spoilt(self, response: HTTPResponse, whole: bytes) -> None:
+        body, length = self._proxy.spoil(self.path, whole)
+        self._proxy.record(self.command, self.path, response.status)
+        self.send_response_only(response.status, response.reason)
+        self.send_header("Date", response.headers["Date"])
+        self.send_header("Content-Type", response.headers["Content-Type"])
+        self.send_header("Content-Length", str(length))
+        self.end_headers()
+        if self._proxy.drips(self.path):
+            self.wfile.flush()
+            for byte in body:
+                if not self._proxy.pause(1):
+                    break
+                self.wfile.write(bytes([byte]))
+                self.wfile.flush()
+        else:
+            self.wfile.write(body)
+        if len(body) < length:
+            self.close_connection = True
 
     def _ask(self, body: bytes) -> tuple[HTTPResponse, bytes | None]:
         """The backend's answer, with its body unless that comes in pieces."""
@@ -325,11 +400,16 @@ for _method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"):
 
 def cluster_admin(plane: ControlPlane, name: str = "proxied") -> User:
     """A new service account that may do everything, with a token that passes through a proxy."""
+    return account(plane, name, role="cluster-admin")
+
+
+def account(plane: ControlPlane, name: str, *, role: str) -> User:
+    """The same with another ClusterRole, one that lets it read ClusterRoles."""
     accounts = "/api/v1/namespaces/default/serviceaccounts"
     plane.api.create(accounts, {"metadata": {"name": name}})
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}
     subject = {"kind": "ServiceAccount", "name": name, "namespace": "default"}
-    binding = {"metadata": {"name": name}, "roleRef": role, "subjects": [subject]}
+    binding = {"metadata": {"name": name}, "roleRef": reference, "subjects": [subject]}
     plane.api.create(f"{_RBAC}/clusterrolebindings", binding)
     asked = {"spec": {"expirationSeconds": 7200}}
     token = plane.api.create(f"{accounts}/{name}/token", asked)["status"]["token"]
@@ -340,6 +420,10 @@ def cluster_admin(plane: ControlPlane, name: str = "proxied") -> User:
             answers = Api(server.url, user).answers
             eventually(partial(answers, f"{_RBAC}/clusterroles"), within=30)
     return user
+
+
+def _is_at(target: str, path: str) -> bool:
+    return not path or urlsplit(target).path == path
 
 
 def _verb(method: str, path: str) -> str:

@@ -27,6 +27,7 @@ _QUICK = {
     "converge_settle": 1,
     "migrate_settle": 0,
     "preflight_settle": 0,
+    "verify_settle": 0,
     "upgrade_wait_timeout": 5,
     "migrate_speed": "full",
     "migrate_backend": "direct",

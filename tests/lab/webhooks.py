@@ -130,8 +130,10 @@ class Webhooks:
     def __init__(self, plane: ControlPlane) -> None:
         # What conversions are to fail with; nothing: they succeed.
         self.conversion_fault = ""
-        # The names of objects that nobody may update.
+        # The names of objects that nobody may update, and the Status that says so.
         self.denied: set[str] = set()
+        # Without a code the API server would make it a bad request.
+        self.denial: dict[str, Any] = {"code": 403, "reason": "Forbidden"}
         self.conversions = 0
         self.admissions = 0
         self._lock = threading.Lock()
@@ -173,8 +175,7 @@ class Webhooks:
         if request["operation"] != "UPDATE" or name not in self.denied:
             return {"uid": request["uid"], "allowed": True}
         message = f"lockstep lab: {name} may not be written"
-        # Without a code the API server would make it a bad request.
-        status = {"code": 403, "reason": "Forbidden", "message": message}
+        status = {**self.denial, "message": message}
         return {"uid": request["uid"], "allowed": False, "status": status}
 
 

@@ -13,7 +13,7 @@ from lab.control_plane import PrivateNetwork
 
 from .runs import NO_VERDICT, Outcome, run_store
 from .stores import plan_store
-from .target import named_keys
+from .target import NOT_SERVED, named_keys
 
 # A store keeps a core busy: its two API servers mostly start one after the other.
 _AT_ONCE = max(1, os.cpu_count() or 1)
@@ -103,6 +103,9 @@ def summarise(outcomes: Sequence[Outcome], broken: Sequence[int], seconds: float
     safes = [one for one in outcomes if one.false_safe]
     overlooked = [one for one in outcomes if one.overlooked]
     unserved = [one for one in outcomes if one.unserved_alarm]
+    stranded = [
+        one for one in outcomes if any(why == NOT_SERVED for why in one.reading.unreadable.values())
+    ]
     each = seconds / len(outcomes) if outcomes else 0
     rows = [
         ("stores", len(outcomes), f"{each:.1f} s each, {seconds:.0f} s in all"),
@@ -119,6 +122,7 @@ def summarise(outcomes: Sequence[Outcome], broken: Sequence[int], seconds: float
         ("false alarms among audited", len(alarms), f"{share} readable (aim {_ALARMS_AIM:g}%)"),
         ("", "", seeds(alarms)),
         ("stopped for unserved kinds", len(unserved), "readable all the same"),
+        ("with keys that no API serves", len(stranded), "counted as unreadable"),
     ]
     shown = (f"{name:30}{value:>6}  {note}".rstrip() for name, value, note in rows)
     return ["", *filter(None, shown)]

@@ -18,15 +18,23 @@ from lab.objects import CRDS, crd
 from lab.recorder import Recorder, call_module
 from lab.waiting import eventually
 
-from .stores import GROUP, UNSERVED, Custom, Store, unwritable
-from .target import Reading, read_copy, resource_of
+from .stores import GROUP, UNSERVED, Custom, Store, served_versions, unwritable
+from .target import NOT_SERVED, Reading, read_copy, resource_of
 
 NO_VERDICT = "no verdict"
 # Checks of what the target reads; that of the way back may be right whatever it reads.
 _OF_TARGET, _OF_WAY_BACK = ("stored-undecodable", "stored-unknown"), "stored-undecodable-rollback"
 # Where no server serves a kind, nobody can have tried to read it all.
 _OF_UNSERVED = "stored-unserved"
-_OF_READING = (*_OF_TARGET, _OF_UNSERVED, "list-unreadable", "objects-hidden", "keys-unseen")
+_OF_SERVING = "target-unserved"
+_OF_READING = (
+    *_OF_TARGET,
+    _OF_UNSERVED,
+    _OF_SERVING,
+    "list-unreadable",
+    "objects-hidden",
+    "keys-unseen",
+)
 # How many resources are migrated where that is what is known.
 _MIGRATED = 4
 
@@ -46,8 +54,12 @@ class Outcome:
 
     @property
     def alarms(self) -> tuple[tuple[str, str], ...]:
-        """What says that the target does not read all that is stored."""
-        return self._stops_of(*_OF_TARGET)
+        """What says that the target does not read, or serve, all that is stored.
+
+        Without the flags of its servers nobody can know what they serve.
+        """
+        serving = (_OF_SERVING,) if self.store.flags_given else ()
+        return self._stops_of(*_OF_TARGET, *serving)
 
     @property
     def readable(self) -> bool:
@@ -60,15 +72,20 @@ class Outcome:
 
     @property
     def overlooked(self) -> tuple[str, ...]:
-        """The odd keys that can't be read while nothing that was found is about their resource.
+        """Keys that can't be read while nothing that was found is about their resource.
 
         A step that something else stops is not safe; once that is cured it would be called so.
         """
         named = {about for _check, about in self._stops_of(*_OF_READING)}
         if self.safe == NO_VERDICT or "" in named:
             return ()
-        odd = (one.key for one in self.store.objects if one.odd)
-        unread = (key for key in odd if key in self.reading.unreadable)
+        unreadable = self.reading.unreadable
+        # A server that is held up by one key may not read any other.
+        unread = (
+            one.key
+            for one in self.store.objects
+            if one.key in unreadable and (one.odd or unreadable[one.key] == NOT_SERVED)
+        )
         return tuple(key for key in unread if resource_of(key) not in named)
 
     @property
@@ -97,8 +114,10 @@ def run_store(store: Store, *, network: PrivateNetwork) -> Outcome:
         known = gather(recorder, store)
         with ThreadPoolExecutor(1) as pool:
             # The gate writes nothing, so the copy may be taken while it looks.
-            judging = pool.submit(read_copy, plane.etcd, store.to_release, network=network)
-            verdict = ask(recorder, store.to_release, **known)
+            after = server_after(store)
+            judging = pool.submit(read_copy, plane.etcd, after, network=network)
+            told = flags_of(after) if store.flags_given else {}
+            verdict = ask(recorder, store.to_release, **told, **known)
             reading = judging.result()
     return judge(store, verdict, reading, seconds=time.monotonic() - started)
 
@@ -133,6 +152,27 @@ def server_before(store: Store) -> ServerSpec:
     off = dict.fromkeys(sorted(unwritable(store.from_release, store.to_release)), False)
     # With alpha features on a server never gets ready while their APIs are off.
     return ServerSpec(release=store.from_release, runtime_config={"api/all": True, **off})
+
+
+def server_after(store: Store) -> ServerSpec:
+    """How the server runs after the step."""
+    if store.flags == "none":
+        return ServerSpec(release=store.to_release)
+    before = server_before(store)
+    if store.apis == "all":
+        return everything(store.to_release)
+    # A server refuses a version that it has never heard of.
+    known = {"api/all", *served_versions(store.to_release)}
+    kept = {name: on for name, on in before.runtime_config.items() if name in known}
+    return replace(before, release=store.to_release, runtime_config=kept)
+
+
+def flags_of(spec: ServerSpec) -> dict[str, Any]:
+    """The flags of a server as options of the gate."""
+    return {
+        "runtime_config": dict(spec.runtime_config),
+        "feature_gates": dict(spec.feature_gates),
+    }
 
 
 # --- what is stored ---

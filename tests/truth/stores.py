@@ -40,6 +40,10 @@ STEPS = (
 # The APIs that the servers have on before the step: all; all but those of which the target writes
 # what they can't read, which alone would block the step; those that are on by default.
 APIS = {"all": 1, "calm": 2, "default": 1}
+# With which flags the target's servers run: those of the servers before, or none.
+FLAGS = {"same": 3, "none": 1}
+# How often these flags are given to the gate; else it has to go by discovery.
+_FLAGS_GIVEN = 0.7
 # What is known of the store, and how often of ten times.
 EVIDENCE = {"nothing": 1, "observed": 1, "audited": 5, "observed and audited": 2, "migrated": 1}
 # How many things are odd about a store.
@@ -121,6 +125,9 @@ class Store:
     customs: tuple[Custom, ...]
     # Whether all of it is written in one transaction, as a restore might and no API server does.
     at_once: bool = False
+    # The flags of the target's servers, and whether the gate is told of them.
+    flags: str = "same"
+    flags_given: bool = True
 
     @property
     def objects(self) -> tuple[StoredKey, ...]:
@@ -135,7 +142,8 @@ class Store:
         odd = ", ".join(self.odd) or "nothing odd"
         odd += ", written at once" if self.at_once else ""
         step = f"{self.from_release} -> {self.to_release}"
-        return f"seed {self.seed}: {step}, {self.apis} APIs, {self.evidence}; {odd}"
+        flags = f"{self.flags} flags{'' if self.flags_given else ' that nobody gives'}"
+        return f"seed {self.seed}: {step}, {self.apis} APIs, {flags}, {self.evidence}; {odd}"
 
 
 def plan_store(
@@ -145,6 +153,8 @@ def plan_store(
     apis: str = "",
     evidence: str = "",
     odd: tuple[str, ...] | None = None,
+    flags: str = "",
+    flags_given: bool | None = None,
 ) -> Store:
     """The store of a seed; what is given here is not left to chance."""
     chance = random.Random(seed)
@@ -163,6 +173,9 @@ def plan_store(
             customs.append(made)
         else:
             keys += made
+    at_once = chance.random() < _AT_ONCE
+    drawn_flags = _draw(chance, FLAGS)
+    drawn_given = chance.random() < _FLAGS_GIVEN
     return Store(
         seed=seed,
         from_release=step[0],
@@ -172,7 +185,9 @@ def plan_store(
         odd=odd,
         keys=tuple(keys),
         customs=tuple(customs),
-        at_once=chance.random() < _AT_ONCE,
+        at_once=at_once,
+        flags=flags or drawn_flags,
+        flags_given=drawn_given if flags_given is None else flags_given,
     )
 
 
@@ -185,6 +200,11 @@ def unwritable(from_release: str, to_release: str) -> set[str]:
         if new is not None and new.encoding not in one.decodable:
             found.update(one.served)
     return found
+
+
+def served_versions(release: str) -> set[str]:
+    """The versions that a release knows."""
+    return {version for one in _release(release).resources.values() for version in one.served}
 
 
 def _draw(chance: random.Random, weights: Mapping[str, int]) -> str:

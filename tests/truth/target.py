@@ -21,8 +21,8 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.keys i
     object_name,
 )
 from lab.api import Api, ApiError
-from lab.catalogue import Entry, everything, path_of, read_discovery
-from lab.control_plane import ControlPlane, PrivateNetwork, Server
+from lab.catalogue import Entry, path_of, read_discovery
+from lab.control_plane import ControlPlane, PrivateNetwork, Server, ServerSpec
 from lab.etcd import EtcdStore
 
 COMES_UP_WITHIN = 60.0
@@ -31,6 +31,9 @@ _SETTLES_WITHIN = 2.0
 # One that is held up by what it can't read never gets ready, and serves the rest.
 _GETS_NO_FURTHER_AFTER = 10.0
 _SPACE = KeySpace(DEFAULT_PREFIX)
+NOT_SERVED = "the server has no such resource"
+# Each server writes its own anew when it starts, so that nothing is lost where none does.
+_WRITTEN_ANEW = "storageversions.internal.apiserver.k8s.io"
 
 
 @dataclass(frozen=True)
@@ -41,16 +44,16 @@ class Reading:
     unreadable: Mapping[str, str]
 
 
-def read_copy(source: EtcdStore, release: str, *, network: PrivateNetwork) -> Reading:
-    """What a release reads of a copy of an etcd, with all of its APIs on."""
+def read_copy(source: EtcdStore, spec: ServerSpec, *, network: PrivateNetwork) -> Reading:
+    """What a server reads of a copy of an etcd; what it does not serve it does not read."""
     with (
         tempfile.TemporaryDirectory(prefix="lockstep-truth-") as directory,
         ControlPlane(Path(directory), network) as plane,
     ):
         plane.etcd.put_all(dict(source.items(f"{DEFAULT_PREFIX}/")))
         # Without its cache every answer comes from etcd.
-        spec = replace(everything(release), arguments=("--watch-cache=false",))
-        return read_store(plane.etcd, plane.start_server(spec))
+        uncached = replace(spec, arguments=("--watch-cache=false",))
+        return read_store(plane.etcd, plane.start_server(uncached))
 
 
 def read_store(etcd: EtcdStore, server: Server) -> Reading:
@@ -107,8 +110,10 @@ def _read(etcd: EtcdStore, api: Api, keys: Mapping[str, str]) -> dict[str, str]:
     for key in keys:
         place = _SPACE.place(key.encode())
         name = object_name(key.encode(), place.directory)
+        if place.name == _WRITTEN_ANEW and place.name not in served:
+            continue
         if place.kind != RESOURCE or place.name not in served or not name:
-            unread[key] = "the server has no such resource"
+            unread[key] = NOT_SERVED
         else:
             by_resource.setdefault(place.name, {})[name] = key
     for resource, found in by_resource.items():

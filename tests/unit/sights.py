@@ -15,6 +15,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.names 
     storage_version_name,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.observations import (
+    ClusterIdentity,
     ClusterSight,
     Lease,
     Release,
@@ -24,6 +25,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.observ
     StorageVersionSight,
 )
 
+UID = "9f0c5f6e-kube-system"
 NOW = datetime(2026, 11, 16, 12, 0, 0, tzinfo=UTC)
 KINDS = {
     "deployments.apps": "Deployment",
@@ -34,7 +36,9 @@ KINDS = {
 ALL_VERBS = frozenset({"create", "delete", "get", "list", "patch", "update", "watch"})
 
 
-def lease(host: str, *, age: float = 5, duration: int = 3600, holder: str = "") -> Lease:
+def lease(
+    host: str, *, age: float = 5, duration: int = 3600, holder: str = "", address: str = ""
+) -> Lease:
     """The identity lease of a host's server, renewed that many seconds ago."""
     return Lease(
         name=f"apiserver-{host}",
@@ -43,6 +47,7 @@ def lease(host: str, *, age: float = 5, duration: int = 3600, holder: str = "") 
         uid=f"uid-{host}",
         renewed=NOW - timedelta(seconds=age),
         duration_seconds=duration,
+        address=address,
     )
 
 
@@ -96,8 +101,18 @@ def cluster(
 ) -> ClusterSight:
     """One look at a cluster; with StorageVersion objects every server serves that API."""
     api = more.get("storage_versions") is not None
-    sights = tuple(replace(one, storage_version_api=api) for one in servers)
-    return ClusterSight(now=NOW, servers=sights, leases=tuple(leases), **more)
+    identity = ClusterIdentity(UID, revision="4", leases=tuple(leases))
+    sights = tuple(
+        replace(one, storage_version_api=api, identity=one.identity or identity) for one in servers
+    )
+    return ClusterSight(
+        now=NOW,
+        servers=sights,
+        leases=identity.leases,
+        identity=identity,
+        revisions={"endpointslices.discovery.k8s.io": 100},
+        **more,
+    )
 
 
 def three_servers(

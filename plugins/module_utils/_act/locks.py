@@ -24,12 +24,17 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.locks 
     LABEL,
     NOTE,
     LockSight,
+    ProcessIdentity,
     lease_name,
     lease_spec,
 )
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.locks import observe_lock
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.locks import (
+    FoundLock,
+    observe_lock,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
     ApiServer,
+    Deadline,
     ServerFault,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.storage_versions import (
@@ -37,6 +42,8 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.stora
 )
 
 _ATTEMPTS = 5
+# Which field behind the name in /proc/PID/stat is the start, from 0.
+_STARTED = 19
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,10 @@ class LockChange:
 
 class HeldError(LockstepError):
     """Somebody else holds the lock."""
+
+
+class LostError(LockstepError):
+    """A lock that was held is, or may be, somebody else's now."""
 
 
 def hold(
@@ -71,6 +82,7 @@ def hold(
     """
     for _attempt in range(_ATTEMPTS):
         found = observe_lock(server, lock)
+        _refuse_foreign(found, lock)
         before = found.sight
         other = before is not None and before.held_by_other(owner=owner, now=found.now)
         if before and other and not take_over and not _is_dead(before.owner):
@@ -129,6 +141,17 @@ def release(
     return LockChange(before, "", changed=True, note=kept)
 
 
+def _refuse_foreign(found: FoundLock, lock: str) -> None:
+    """Whatever a Lease is for that is not ours, it is not ours to write."""
+    if found.foreign:
+        raise LockstepError(
+            f"The lock {lock} can't be taken",
+            f"The Lease {lease_name(lock)} in kube-system is not Lockstep's: it lacks the label"
+            f" {LABEL}={lock}, and is held by {found.foreign}",
+            "See who made it, and delete or rename it; or use another name for the lock",
+        )
+
+
 def _kept(before: LockSight | None, note: str | None) -> str:
     """What is noted from now on."""
     if note is not None:
@@ -156,12 +179,19 @@ class ProcessLock:
 
     _SECONDS = 60
     _RENEW_SECONDS = 15.0
+    # How long before its end it counts as lost: servers tell whole seconds, and what was begun
+    # under it takes a moment to end.
+    _MARGIN_SECONDS = 5.0
     _POLL_SECONDS = 2.0
 
     def __init__(self, server: ApiServer, lock: str) -> None:
         self._server, self._lock = server, lock
-        self._owner = name_process(os.getpid())
-        self._renewed_at = 0.0
+        self._timeout = server.deadline.seconds
+        self._owner = str(identify_process(os.getpid()))
+        # When it was last tried to renew it, and until when nobody else can have it.
+        self._tried_at = self._until = 0.0
+        # Why it could not be renewed when that was last tried.
+        self._fault = ""
 
     def take(self, *, patience: float, say: Callable[[str], None]) -> None:
         """Take it; while another process works, wait, but not longer than `patience`."""
@@ -179,50 +209,112 @@ class ProcessLock:
             say(f"waiting for {holder}, which is at the same work")
             time.sleep(self._POLL_SECONDS)
 
-    def keep(self) -> bool:
-        """Renew it from time to time; False if somebody else has it now."""
-        if time.monotonic() - self._renewed_at < self._RENEW_SECONDS:
-            return True
+    def keep(self) -> None:
+        """Renew it from time to time; LostError once somebody else has it, or may have it."""
+        now = _seconds()
+        pause = self._POLL_SECONDS if self._fault else self._RENEW_SECONDS
+        if now < self._until:
+            if now - self._tried_at < pause:
+                return
+            # Who waits longer than the lock holds goes on writing without it.
+            self._renew(within=self._until - now)
+        if _seconds() >= self._until:
+            raise LostError(
+                f"The lock {self._lock} is lost",
+                "It could not be renewed in time, so another run may have it now: "
+                f"{self._fault or 'this process stood still for too long'}",
+                "Run the task again",
+            )
+
+    def _renew(self, *, within: float) -> None:
         try:
-            return self._hold() == self._owner
-        except ServerFault:
-            # The server is away; the lock outlasts that.
-            return True
+            holder = self._hold(within=within)
+        except ServerFault as fault:
+            # A server that is away for a moment is no harm: the lock outlasts that.
+            self._fault = fault.fault
+        except LockstepError as error:
+            self._fault = error.why
+        else:
+            if holder != self._owner:
+                raise LostError(
+                    f"The lock {self._lock} is lost",
+                    f"{holder} has taken it",
+                    "Leave the work to that run",
+                )
 
     def release(self) -> None:
         """Give it back; else it expires by itself."""
-        self._server.deadline = self._server.deadline.anew()
+        self._server.deadline = Deadline(self._timeout)
         with suppress(ServerFault):
             release(self._server, lock=self._lock, owner=self._owner, dry_run=False)
 
-    def _hold(self) -> str:
-        self._renewed_at = time.monotonic()
-        self._server.deadline = self._server.deadline.anew()
-        change = hold(
-            self._server,
-            lock=self._lock,
-            owner=self._owner,
-            seconds=self._SECONDS,
-            take_over=False,
-            must=False,
-            dry_run=False,
-        )
+    def _hold(self, *, within: float = float("inf")) -> str:
+        """Take or renew it; who holds it then."""
+        self._tried_at = begun = _seconds()
+        self._server.deadline = Deadline(min(self._timeout, within))
+        try:
+            change = hold(
+                self._server,
+                lock=self._lock,
+                owner=self._owner,
+                seconds=self._SECONDS,
+                take_over=False,
+                must=False,
+                dry_run=False,
+            )
+        finally:
+            self._server.deadline = Deadline(self._timeout)
+        if change.owner == self._owner:
+            # From before it was asked for: the server's own time begins later.
+            self._until = begun + self._SECONDS - self._MARGIN_SECONDS
+            self._fault = ""
         return change.owner
 
 
-def name_process(number: int) -> str:
-    """Who a process is: its host, its number, and the namespace that the number counts in."""
+def _seconds() -> float:
+    """A clock that only goes forward and, where there is one, goes on while the host sleeps."""
+    clock = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if clock is None else time.clock_gettime(clock)
+
+
+def identify_process(number: int) -> ProcessIdentity:
+    """Who a process of this host is; what can't be told here is empty."""
     try:
         namespace = str(Path("/proc/self/ns/pid").readlink()).strip("pid:[]")
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
-        namespace = ""
-    return f"{socket.gethostname()} process {number} in {namespace}"
+        namespace = boot = ""
+    return ProcessIdentity(
+        host=socket.gethostname(),
+        number=number,
+        namespace=namespace,
+        boot=boot,
+        started=_start_of(number),
+    )
+
+
+def _start_of(number: int) -> str:
+    """When a process started, in ticks since the host did; empty if that can't be told."""
+    try:
+        told = Path("/proc", str(number), "stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    # Its name, in brackets, may hold anything.
+    fields = told.rpartition(")")[2].split()
+    return fields[_STARTED] if len(fields) > _STARTED else ""
 
 
 def _is_dead(owner: str) -> bool:
     """Whether an owner was a process of this very host that is gone."""
-    # Somebody's name may come before it.
-    ours, theirs = name_process(os.getpid()).split(" "), owner.split(" ")[-5:]
-    if len(theirs) != 5 or (ours[0], ours[4]) != (theirs[0], theirs[4]) or not ours[4]:
+    theirs = ProcessIdentity.parse(owner)
+    if theirs is None or not theirs.within(identify_process(os.getpid())):
         return False
-    return not Path("/proc", theirs[2]).exists()
+    try:
+        # Unlike /proc, which may hide processes of other users, this tells of all of them.
+        os.kill(theirs.number, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        pass
+    # Another process may have its number now.
+    return _start_of(theirs.number) not in ("", theirs.started)

@@ -4,7 +4,9 @@
 
 # This module_utils is PRIVATE to the lockstep.kubernetes collection: it may change at any time.
 
-"""One pass over all resources: record each state, delete what is superseded, tell what is due."""
+"""One pass over all resources: record each state, delete migrations that are superseded or have
+done their work, tell what is due.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +22,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.migration
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._act.states import write_state
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.migrations import (
     MigrationSight,
+    finished_work,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.passes import due_now
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.reasons import Reason
@@ -57,6 +60,8 @@ class Recorded:
     after: StorageState | None
     transition: Transition
     superseded: tuple[MigrationSight, ...]
+    # Migrations of our own that have done their work, and were deleted as well.
+    finished: tuple[MigrationSight, ...]
     due: bool
     why: Reason
 
@@ -123,10 +128,15 @@ def _record(
         superseded = decide_superseded(
             state=after, agreement=look.agreements[resource], migrations=migrations
         )
-    if superseded and not dry_run:
-        delete_migrations(server, superseded, known.migration_paths)
+    finished: tuple[MigrationSight, ...] = ()
+    # While a server is missed, nothing is deleted.
+    agreed = look.agreements[resource].agreed
+    if after is not None and after.migrated and agreed and not superseded:
+        finished = finished_work(migrations, recorded=(resource,), now=look.sight.now)
+    if not dry_run:
+        delete_migrations(server, (*superseded, *finished), known.migration_paths)
     left = [one for one in migrations if one not in superseded]
     due, why = False, Reason(f"nothing is recorded of {resource}", resource=resource)
     if after is not None:
         due, why = due_now(look=look, state=after, migrations=left, settle=settle)
-    return Recorded(resource, before, after, transition, superseded, due, why)
+    return Recorded(resource, before, after, transition, superseded, finished, due, why)

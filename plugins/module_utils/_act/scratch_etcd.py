@@ -31,9 +31,9 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.snapshots import (
     last_words,
 )
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.etcd import (
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.etcd import EtcdAccess
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.etcd_answers import (
     UNREACHABLE,
-    EtcdAccess,
     EtcdFault,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.snapshots import (

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide import names
@@ -29,7 +30,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.state
     EVIDENCE_ANNOTATION,
     STATES,
     observe_state,
-    read_state,
+    parse_state,
 )
 
 _ATTEMPTS = 5
@@ -48,7 +49,7 @@ def write_state(
     dry_run: bool,
 ) -> tuple[Transition, StorageState | None]:
     """Bring one state to what `decide` makes of it: what was decided, and the state after it."""
-    for _attempt in range(_ATTEMPTS):
+    for attempt in range(1, _ATTEMPTS + 1):
         transition = decide(state)
         if transition.state is None:
             return transition, state
@@ -58,7 +59,7 @@ def write_state(
             return transition, _write(server, state, transition.state, evidence_in_status)
         except ServerFault as fault:
             # Whether a write that broke was made is not known: it is read, and judged anew.
-            if fault.status not in (404, 409) and not fault.broken:
+            if fault.status not in (404, 409) and not (fault.broken and attempt < _ATTEMPTS):
                 raise
         state = observe_state(server, resource)
     raise LockstepError(
@@ -88,25 +89,27 @@ def _write(
     evidence_in_status: bool,
 ) -> StorageState:
     document = _document(after)
+    parse = partial(parse_state, name=names.storage_state_name(after.resource))
     # A new object has no status yet, and the status has no room for annotations: two writes.
     # A crash between them is harmless: an empty status reads as Unknown, and evidence that is
     # not about the status beside it does not count.
     if before is None:
         if not evidence_in_status:
             _annotate(document, after)
-        version = server.post(STATES, document).json()["metadata"]["resourceVersion"]
+        version = server.post(STATES, document).read(parse).resource_version
     elif evidence_in_status or after.evidence == before.evidence:
         version = before.resource_version
     else:
         # Read, since labels and annotations of others would be lost by an update without them.
-        whole = server.get(_path(after.resource)).json()
+        found = server.get(_path(after.resource))
+        found.read(parse)
+        whole = found.json()
         whole["metadata"]["resourceVersion"] = before.resource_version
         _annotate(whole, after)
-        answer = server.put(_path(after.resource), whole).json()
-        version = answer["metadata"]["resourceVersion"]
+        version = server.put(_path(after.resource), whole).read(parse).resource_version
     document["metadata"]["resourceVersion"] = version
     document["status"] = after.to_status(with_evidence=evidence_in_status)
-    written = read_state(server.put(f"{_path(after.resource)}/status", document).json())
+    written = server.put(f"{_path(after.resource)}/status", document).read(parse)
     return replace(written, evidence=after.evidence)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors import (
@@ -39,6 +40,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.serve
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.storage_versions import (
     STORAGE_VERSIONS,
     observe_lease,
+    storage_version_sight,
 )
 
 _ATTEMPTS = 5
@@ -154,15 +156,23 @@ def _write(server: ApiServer, sight: StorageVersionSight, pruned: Pruned, look: 
         if pruned.empty:
             server.delete(path, guard)
             return
-        document = server.get(path).json()
-        if document["metadata"]["resourceVersion"] != sight.resource_version:
-            raise _Moved
-        document["status"] = _status(document["status"], pruned, look)
+        document = server.get(path).read(
+            partial(_without_stale, sight=sight, pruned=pruned, look=look)
+        )
         server.put(f"{path}/status", document)
     except ServerFault as fault:
         if fault.status in (404, 409):
             raise _Moved from fault
         raise
+
+
+def _without_stale(
+    document: dict[str, Any], *, sight: StorageVersionSight, pruned: Pruned, look: Look
+) -> dict[str, Any]:
+    """The object to write, if it is still the one that was looked at."""
+    if storage_version_sight(document).resource_version != sight.resource_version:
+        raise _Moved
+    return {**document, "status": _status(document["status"], pruned, look)}
 
 
 def _status(status: Mapping[str, Any], pruned: Pruned, look: Look) -> dict[str, Any]:

@@ -27,6 +27,7 @@ _JSON_SPACE = b" \t\r\n"
 _LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
 _GROUP_VERSION = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*/)?{_LABEL}")
 _KIND = re.compile(r"[A-Za-z][A-Za-z0-9]{0,126}")
+_UID = re.compile(r"[-0-9A-Za-z]{1,64}")
 _KEY = re.compile(rb"k8s:enc:([a-z0-9]{1,32}):(v[0-9]{1,3}):([!-9;-~]{1,253}):")
 _JSON_START = re.compile(
     rb'[ \t\r\n]*\{[ \t\r\n]*"(?:'
@@ -91,6 +92,26 @@ def _named(version: str, kind: str) -> Envelope:
     return Envelope(version=version, kind=kind)
 
 
+def read_uid(value: bytes) -> str:
+    """The UID in the metadata of one object that says whose cluster it is; nothing else of it.
+
+    Empty where it can't be seen, as where the value is encrypted. Never raises.
+    """
+    uid = b""
+    try:
+        if value[:4] == _PROTOBUF:
+            # runtime.Unknown{2: object{1: metadata{5: uid}}}
+            whole = _protobuf_fields(value, len(_PROTOBUF), shown=len(value)).get(2, b"")
+            metadata = _protobuf_fields(whole, 0, shown=len(whole)).get(1, b"")
+            uid = _protobuf_fields(metadata, 0).get(5, b"")
+        elif value.lstrip(_JSON_SPACE)[:1] == b"{":
+            uid = str(json.loads(value)["metadata"]["uid"]).encode()
+    except (_Broken, ValueError, KeyError, TypeError, RecursionError):
+        return ""
+    text = uid.decode("ascii", "replace")
+    return text if _UID.fullmatch(text) else ""
+
+
 # --- protobuf: runtime.Unknown{1: typeMeta{1: apiVersion, 2: kind}, 2: raw, 3 and 4: strings} ---
 
 
@@ -131,7 +152,7 @@ def _read_type_meta(message: bytes) -> Envelope:
     return _named(version, kind)
 
 
-def _protobuf_fields(message: bytes, at: int) -> dict[int, bytes]:
+def _protobuf_fields(message: bytes, at: int, *, shown: int = 4096) -> dict[int, bytes]:
     """The fields of a message that have a length, up to its very end."""
     fields: dict[int, bytes] = {}
     end = len(message)
@@ -146,7 +167,7 @@ def _protobuf_fields(message: bytes, at: int) -> dict[int, bytes]:
                 if at + size > end:
                     raise _Broken(TRUNCATED)
                 # An object itself may be large, and is of no interest.
-                fields[tag >> 3] = message[at : at + min(size, 4096)]
+                fields[tag >> 3] = message[at : at + min(size, shown)]
                 at += size
             elif wire_type in (1, 5):
                 at += 8 if wire_type == 1 else 4

@@ -13,7 +13,7 @@ restart, another release or emulation, another CustomResourceDefinition, another
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -51,6 +51,8 @@ class Epoch:
 
     identities: tuple[EpochIdentity, ...]
     releases: tuple[EpochRelease, ...]
+    # The UID of kube-system: evidence of one cluster says nothing about another (R12).
+    cluster: str = ""
     crd_uid: str = ""
     crd_generation: int = 0
     encryption: str = ""
@@ -60,6 +62,7 @@ class Epoch:
     def to_dict(self) -> dict[str, object]:
         """Give it as plain JSON data, the same for the same epoch."""
         return {
+            "cluster": self.cluster,
             "servers": [{"lease": one.lease, "holder": one.holder} for one in self.identities],
             "releases": [
                 {
@@ -96,6 +99,7 @@ class Epoch:
                         for one in _mappings(data["releases"])
                     )
                 ),
+                cluster=_text(data["cluster"]),
                 crd_uid=_text(crd["uid"]),
                 crd_generation=_number(crd["generation"]),
                 encryption=_text(data["encryption"]),
@@ -109,7 +113,7 @@ class Epoch:
             ) from error
 
 
-ChangeKind = Literal["joined", "left", "restarted", "release", "crd", "encryption"]
+ChangeKind = Literal["cluster", "joined", "left", "restarted", "release", "crd", "encryption"]
 
 
 @dataclass(frozen=True)
@@ -150,6 +154,7 @@ def decide_epoch(
                 for server in membership.distinct
             )
         ),
+        cluster=sight.identity.uid,
         crd_uid=crd.uid if crd else "",
         crd_generation=crd.generation if crd else 0,
         encryption=encryption,
@@ -157,19 +162,47 @@ def decide_epoch(
     )
 
 
-def compare_epochs(*, before: Epoch, after: Epoch) -> tuple[EpochChange, ...]:
-    """Say what changed, in words; nothing if it is the same epoch."""
+def compare_epochs(
+    *, before: Epoch, after: Epoch, restarted: Collection[str] = ()
+) -> tuple[EpochChange, ...]:
+    """Say what changed, in words; nothing if it is the same epoch.
+
+    `restarted` are the start times of processes that the run itself has put in the place of others:
+    it saw both, so nothing about them went unseen.
+    """
+    servers = () if _only_restarted(before, after, restarted) else _changed_servers(before, after)
     return (
-        *_changed_identities(before, after),
-        *_changed_releases(before, after),
+        *_changed_cluster(before, after),
+        *servers,
         *_changed_crd(before, after),
         *_changed_encryption(before, after),
     )
 
 
+def _only_restarted(before: Epoch, after: Epoch, restarted: Collection[str]) -> bool:
+    """Whether every process but those is the same, and each of those replaced one."""
+    old = {one.start_time for one in before.releases}
+    new = {one.start_time for one in after.releases}
+    came, went = new - old, old - new
+    return bool(came) and came <= set(restarted) and len(went) <= len(came)
+
+
+def _changed_servers(before: Epoch, after: Epoch) -> tuple[EpochChange, ...]:
+    return (*_changed_identities(before, after), *_changed_releases(before, after))
+
+
 def same_versions(*, before: Epoch, after: Epoch) -> bool:
     """Whether releases, CRD and encryption are the same, restarts aside."""
     return all(one.harmless_to_versions for one in compare_epochs(before=before, after=after))
+
+
+def _changed_cluster(before: Epoch, after: Epoch) -> Iterable[EpochChange]:
+    if before.cluster != after.cluster:
+        yield EpochChange(
+            "cluster",
+            f"that was in the cluster {before.cluster or 'of unknown UID'}, this one is "
+            f"{after.cluster or 'of unknown UID'}",
+        )
 
 
 def _changed_identities(before: Epoch, after: Epoch) -> Iterable[EpochChange]:

@@ -12,7 +12,7 @@ acknowledgement lets a step go on without making it so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
@@ -35,12 +35,31 @@ class Finding:
     remedy: str
     cured_by: Cure
     resource: str = ""
+    # All that it is about, where it tells of several resources at once (R14).
+    resources: tuple[str, ...] = ()
     # The remedy as one command, to be run as it stands; empty where it takes more than that.
     command: str = ""
+    # What is left to do where no remedy helps, since it deletes data; to be run as it stands.
+    destructive_command: str = ""
+    # Why, in the words that findings of the same check are told together by; empty where each is
+    # told by itself.
+    cause: str = ""
     # Nobody knows that it is unsafe; nobody knows that it is safe either.
     unknown: bool = False
     # The acknowledgement that covers it, in words.
     acknowledged: str = ""
+    # In the middle of an upgrade: it is of a resource that servers write differently because of it.
+    differs_by_upgrade: bool = False
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """Every resource that it is about."""
+        return self.resources or ((self.resource,) if self.resource else ())
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether it can't be known before all servers are upgraded, and will be then."""
+        return self.unknown and self.differs_by_upgrade
 
     @property
     def stops(self) -> bool:
@@ -55,12 +74,16 @@ class Finding:
             "check": self.check,
             "severity": self.severity,
             "resource": self.resource,
+            "resources": list(self.about),
             "seen": self.seen,
             "remedy": self.remedy,
             "command": self.command,
+            "destructive_command": self.destructive_command,
             "cured_by": self.cured_by,
             "unknown": self.unknown,
             "acknowledged": self.acknowledged,
+            "differs_by_upgrade": self.differs_by_upgrade,
+            "may_wait": self.may_wait,
         }
 
 
@@ -132,8 +155,12 @@ def decide_gate(
     from_release: str,
     to_release: str,
     now: datetime,
+    differing: Collection[str] = (),
 ) -> GateVerdict:
-    """Hold what was found against what was acknowledged."""
+    """Hold what was found against what was acknowledged.
+
+    `differing` are the resources that servers write differently in the middle of this upgrade.
+    """
     every = tuple(acknowledgements)
     valid = [one for one in every if not one.expired(now)]
     used: set[Acknowledgement] = set()
@@ -146,7 +173,13 @@ def decide_gate(
             and one.covers(finding, from_release=from_release, to_release=to_release)
         ]
         used.update(about)
-        judged.append(replace(finding, acknowledged=str(about[0]) if about else ""))
+        judged.append(
+            replace(
+                finding,
+                acknowledged=str(about[0]) if about else "",
+                differs_by_upgrade=finding.resource in differing,
+            )
+        )
     return GateVerdict(
         findings=tuple(judged),
         unused=tuple(one for one in valid if one not in used),

@@ -85,12 +85,18 @@ _RESOURCES = {directory: name for name, directory in DIRECTORIES.items()}
 
 @dataclass(frozen=True)
 class Place:
-    """Where a key belongs. All keys that begin with `directory` belong there as well."""
+    """Where a key belongs."""
 
     kind: str
     # The resource; or the directory, where it belongs to none.
     name: str
-    directory: bytes
+    # All keys that begin with it belong there as well; empty where only this very key does, since
+    # others that begin alike may be a resource's.
+    directory: bytes = b""
+
+    def holds(self, key: bytes) -> bool:
+        """Whether another key belongs here for sure."""
+        return bool(self.directory) and key.startswith(self.directory)
 
 
 @dataclass(frozen=True)
@@ -112,29 +118,33 @@ class KeySpace:
     def whole(self) -> KeyRange:
         return below(self._root)
 
+    def key(self, path: str) -> bytes:
+        """The key of an object, by its path below the prefix."""
+        return self._root + path.encode()
+
     def place(self, key: bytes) -> Place:
         """Which resource a key belongs to, if any."""
         if not key.startswith(self._root):
-            return Place(UNMAPPED, show_key(key), key)
+            return Place(UNMAPPED, show_key(key))
         parts = key[len(self._root) :].split(b"/", 2)
-        try:
-            steps = [part.decode("ascii") for part in parts[:2]]
-        except UnicodeDecodeError:
-            return self._unmapped(parts[:1], len(parts) > 1)
-        if len(parts) > 1 and steps[0] in _INTERNAL:
-            return Place(INTERNAL, steps[0], self._directory(parts[:1]))
-        if len(parts) > 1 and steps[0] in _RESOURCES:
-            return Place(RESOURCE, _RESOURCES[steps[0]], self._directory(parts[:1]))
-        if len(parts) > 2 and "/".join(steps) in _RESOURCES:
-            return Place(RESOURCE, _RESOURCES["/".join(steps)], self._directory(parts[:2]))
+        # Each part by itself: what comes further down never decides about what is above it.
+        first, second = ([_word(part) for part in parts[:2]] + [""])[:2]
+        if len(parts) > 1 and first in _INTERNAL:
+            return Place(INTERNAL, first, self._directory(parts[:1]))
+        if len(parts) > 1 and first in _RESOURCES:
+            return Place(RESOURCE, _RESOURCES[first], self._directory(parts[:1]))
+        if not self._has_directories(first):
+            return self._unmapped(parts[:1], deeper=len(parts) > 1)
+        if len(parts) < 3:
+            # Beside those directories, and in none of them.
+            return self._unmapped(parts[:1], deeper=False)
+        if f"{first}/{second}" in _RESOURCES:
+            return Place(RESOURCE, _RESOURCES[f"{first}/{second}"], self._directory(parts[:2]))
         # A group with a dot is a custom resource's. Built-in groups are no directories.
-        if len(parts) > 2 and _GROUP.fullmatch(steps[0]) and _LABEL.fullmatch(steps[1]):
-            name = names.resource_name(group=steps[0], plural=steps[1])
+        if _GROUP.fullmatch(first) and _LABEL.fullmatch(second):
+            name = names.resource_name(group=first, plural=second)
             return Place(RESOURCE, name, self._directory(parts[:2]))
-        depth = (
-            2 if len(parts) > 2 and (_GROUP.fullmatch(steps[0]) or steps[0] == "services") else 1
-        )
-        return self._unmapped(parts[:depth], len(parts) > depth)
+        return self._unmapped(parts[:2], deeper=True)
 
     def ranges(self, patterns: Iterable[str]) -> tuple[KeyRange, ...]:
         """The least that has to be read to see every key of the resources that patterns choose."""
@@ -157,9 +167,22 @@ class KeySpace:
     def _directory(self, parts: list[bytes]) -> bytes:
         return self._root + b"/".join(parts) + b"/"
 
-    def _unmapped(self, parts: list[bytes], deeper: bool) -> Place:
-        directory = self._root + b"/".join(parts)
-        return Place(UNMAPPED, show_key(directory), directory + b"/" if deeper else directory)
+    @staticmethod
+    def _has_directories(step: str) -> bool:
+        """Whether directories of several resources may lie in this one."""
+        return step == "services" or bool(_GROUP.fullmatch(step))
+
+    def _unmapped(self, parts: list[bytes], *, deeper: bool) -> Place:
+        name = show_key(self._root + b"/".join(parts))
+        return Place(UNMAPPED, name, self._directory(parts) if deeper else b"")
+
+
+def _word(part: bytes) -> str:
+    """A part of a key as text; empty where it is in no name of Kubernetes'."""
+    try:
+        return part.decode("ascii")
+    except UnicodeDecodeError:
+        return ""
 
 
 def shared_with(resource: str) -> tuple[str, ...]:

@@ -6,21 +6,34 @@
 
 """Which servers there are, and whether every one of them was seen (R1, R2).
 
-An address says nothing about who answers behind it, and nothing maps an address to a lease for
-certain. So servers are told apart by the moment they started, and counted against the leases.
+An address says nothing about who answers behind it, and no answer names the lease of the server
+that gave it. So servers are told apart by the moment they started, and counted against the leases.
+
+Two errors must not cancel out in that count: two servers that share a hostname keep one lease, and
+the lease of a server that froze a moment ago still counts. So a lease counts only if it was renewed
+as often as servers do; and where leases tell the addresses of their servers, as they do since 1.36,
+every published address must have one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from urllib.parse import urlsplit
 
+from .identity import judge_identity
 from .observations import ClusterSight, Lease, Release, ServerSight
 from .reasons import Reason, enumerate_names, plural
 
 # Servers renew every 10 s: after three missed renewals something is wrong.
 LIVE_WITHIN = timedelta(seconds=30)
+# One that renews has done so this lately: the interval and its jitter, by a clock of whole seconds.
+_RENEWED_WITHIN = timedelta(seconds=11)
+# Clocks of servers differ a little. Beyond that the age of a lease says nothing.
+_AHEAD = timedelta(seconds=2)
+# How long a doubtful lease is read again: an interval and a half.
+REREAD_WITHIN = timedelta(seconds=15)
 
 
 @dataclass(frozen=True)
@@ -42,10 +55,19 @@ class Membership:
     notes: tuple[Reason, ...] = ()
     distinct: tuple[DistinctServer, ...] = ()
     live: tuple[Lease, ...] = ()
+    # Those of the live ones that may have stopped being renewed.
+    doubtful: tuple[Lease, ...] = ()
     silent: tuple[Lease, ...] = ()
     expired: tuple[Lease, ...] = ()
     # Silent leases of servers that the operator vouched to be gone.
     gone: tuple[Lease, ...] = ()
+    # Addresses that nobody answered at, or without saying which process it is.
+    unread: tuple[str, ...] = ()
+    # How many servers the operator expects; 0 is not told.
+    expected: int = 0
+    # Whether more speaks against the view than servers that were not heard: a server without a
+    # lease of its own, of another cluster, or one that came or went during the look.
+    inexplicable: bool = False
 
 
 def decide_membership(sight: ClusterSight) -> Membership:
@@ -54,12 +76,20 @@ def decide_membership(sight: ClusterSight) -> Membership:
     gone = tuple(lease for lease in silent if _vouched(sight, lease))
     silent = tuple(lease for lease in silent if lease not in gone)
     distinct = _distinct_servers(sight.servers)
+    doubtful = doubtful_leases(live, now=sight.now, renewed=sight.renewed_leases)
+    inexplicable = (
+        *judge_identity(sight),
+        *_unexpected_published(sight=sight, distinct=distinct),
+        *_leaseless_addresses(sight=sight, live=live),
+        *_wrong_vouching(sight=sight, live=live),
+    )
     reasons = (
         *_unread_servers(sight.servers),
         *_uncounted_servers(sight=sight, distinct=distinct, live=live),
         *_unexpected_count(sight=sight, distinct=distinct),
         *(_silent_reason(lease, sight.now) for lease in silent),
-        *_wrong_vouching(sight=sight, live=live),
+        *(_doubtful_reason(one, sight.now) for one in doubtful if not _vouched(sight, one)),
+        *inexplicable,
     )
     return Membership(
         complete=not reasons,
@@ -67,9 +97,44 @@ def decide_membership(sight: ClusterSight) -> Membership:
         notes=(*_skewed_clocks(live, sight.now), *_idle_vouching(sight)),
         distinct=distinct,
         live=live,
+        doubtful=doubtful,
         silent=silent,
         expired=expired,
         gone=gone,
+        unread=tuple(one.address for one in sight.servers if one.fault or not one.start_time),
+        expected=sight.expected_servers,
+        inexplicable=bool(inexplicable),
+    )
+
+
+def doubtful_leases(
+    leases: Iterable[Lease], *, now: datetime, renewed: Collection[str] = ()
+) -> tuple[Lease, ...]:
+    """The leases that count as live, but may have stopped being renewed: read them again.
+
+    `renewed` are those that were seen to be renewed, so that no clock has to be believed.
+    """
+    return tuple(
+        lease
+        for lease in leases
+        if lease.name not in renewed
+        and now - lease.renewed <= LIVE_WITHIN
+        and not -_AHEAD <= now - lease.renewed <= _RENEWED_WITHIN
+    )
+
+
+def renewed_leases(before: Iterable[Lease], after: Iterable[Lease]) -> frozenset[str]:
+    """The names of leases that the same process renewed between two readings.
+
+    Another holder is another process: what the first one does is not known.
+    """
+    earlier = {lease.name: lease for lease in before}
+    return frozenset(
+        lease.name
+        for lease in after
+        if lease.name in earlier
+        and lease.renewed != earlier[lease.name].renewed
+        and (lease.uid, lease.holder) == (earlier[lease.name].uid, earlier[lease.name].holder)
     )
 
 
@@ -183,10 +248,10 @@ def _uncounted_servers(
         )
 
 
-def _unexpected_count(
+def _unexpected_published(
     *, sight: ClusterSight, distinct: tuple[DistinctServer, ...]
 ) -> Iterable[Reason]:
-    """What the servers publish, and what the operator expects, must not exceed what was seen."""
+    """What the servers publish must not exceed what was seen, nor change meanwhile."""
     unread = sum(1 for one in sight.servers if one.fault or not one.start_time)
     if sight.published_servers > len(distinct) + unread:
         yield Reason(
@@ -200,11 +265,39 @@ def _unexpected_count(
             "a server joined or left the EndpointSlice of default/kubernetes during the look",
             "Look again once no server is being restarted",
         )
+
+
+def _unexpected_count(
+    *, sight: ClusterSight, distinct: tuple[DistinctServer, ...]
+) -> Iterable[Reason]:
     if sight.expected_servers and sight.expected_servers != len(distinct):
         yield Reason(
             f"{plural(sight.expected_servers, 'server')} must be there by server_count, and "
             f"{len(distinct)} could be read",
             "Wait until all are up, or correct server_count",
+        )
+
+
+def _leaseless_addresses(*, sight: ClusterSight, live: tuple[Lease, ...]) -> Iterable[Reason]:
+    """Published servers without a lease of their own, where leases tell their servers' addresses.
+
+    With two address families a lease tells one of them, so that published servers are counted.
+    Servers before 1.36, or that emulate one, tell none: beside those nothing follows.
+    """
+    if not all(lease.address for lease in live):
+        return
+    hosts = {urlsplit(url).netloc for url in sight.published_addresses}
+    tied = {lease.address for lease in live} & hosts
+    if tied and len(tied) < sight.published_servers:
+        without = enumerate_names(sorted(hosts - tied))
+        yield Reason(
+            f"the EndpointSlice of default/kubernetes lists "
+            f"{plural(sight.published_servers, 'server')}, but only "
+            f"{enumerate_names(sorted(tied))} {'has' if len(tied) == 1 else 'have'} an identity "
+            f"lease, and {without} {'has' if len(hosts - tied) == 1 else 'have'} none: servers "
+            "that share a hostname overwrite each other's",
+            "Give every server a hostname of its own, and --peer-advertise-ip to all of them or to "
+            "none; wait if one is still starting",
         )
 
 
@@ -222,6 +315,19 @@ def _silent_reason(lease: Lease, now: datetime) -> Reason:
         f"{_seconds(left)})",
         "Bring it back; or make sure that it is dead and name it in gone_servers, or delete its "
         "lease in kube-system",
+        lease=lease.name,
+        server=lease.hostname,
+    )
+
+
+def _doubtful_reason(lease: Lease, now: datetime) -> Reason:
+    age = now - lease.renewed
+    when = f"{_seconds(age)} ago" if age >= timedelta() else f"{_seconds(-age)} in the future"
+    return Reason(
+        f"server {name_lease(lease)} renewed its lease {when}, and was not seen to renew it since: "
+        "servers do so every 10 s, so it may be frozen",
+        f"Look again; if it stays so for {_seconds(LIVE_WITHIN)}, bring the server back, or set "
+        "the clocks of the servers right",
         lease=lease.name,
         server=lease.hostname,
     )

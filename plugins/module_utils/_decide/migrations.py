@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, Literal
 
 from .epoch import Epoch
@@ -30,6 +30,8 @@ KEY_ANNOTATION = "lockstep.kubernetes/made-for"
 
 # They expire by themselves, and the in-tree controller would wait for them forever.
 NEVER_MIGRATED = ("events", "events.events.k8s.io")
+# How long a finished migration stays, for whoever waits for it with kubectl.
+KEPT_FINISHED = timedelta(minutes=5)
 
 Api = Literal["migration.k8s.io", "storagemigration.k8s.io"]
 Phase = Literal["pending", "running", "succeeded", "failed"]
@@ -87,6 +89,23 @@ def read_epoch(data: object) -> Epoch | None:
 
 
 @dataclass(frozen=True)
+class MigrationOwner:
+    """The ClusterRole that a migration belongs to, and is removed with."""
+
+    name: str
+    uid: str
+
+    def to_reference(self) -> dict[str, object]:
+        """As the metadata of a migration names it."""
+        return {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "name": self.name,
+            "uid": self.uid,
+        }
+
+
+@dataclass(frozen=True)
 class MigrationCondition:
     """One condition of a migration, as it was read."""
 
@@ -94,6 +113,7 @@ class MigrationCondition:
     status: str
     reason: str = ""
     message: str = ""
+    changed: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -118,6 +138,14 @@ class MigrationSight:
     def unfinished(self) -> bool:
         """Whether it still may write: it waits or runs."""
         return self.phase in ("pending", "running")
+
+    @property
+    def finished(self) -> datetime | None:
+        """When it succeeded, or at least not before which moment; None if it has not."""
+        if self.phase != "succeeded":
+            return None
+        told = (one.changed for one in self.conditions if one.type == "Succeeded")
+        return next(filter(None, told), self.created)
 
     def __str__(self) -> str:
         return f"{self.name} ({self.api})"
@@ -166,6 +194,59 @@ def decide_phase(*, api: Api, conditions: Iterable[MigrationCondition]) -> tuple
     return ("failed" if ended.type == "Failed" else "succeeded"), ended.message
 
 
+def finished_work(
+    migrations: Iterable[MigrationSight],
+    *,
+    recorded: Container[str],
+    now: datetime,
+    kept: timedelta = KEPT_FINISHED,
+) -> tuple[MigrationSight, ...]:
+    """Those of Lockstep's own migrations that have done their work, and may go.
+
+    `recorded` are the resources whose record holds that only the current version is stored: it
+    takes no migration to prove that any more. What others have made is theirs to delete.
+    """
+    every = tuple(migrations)
+    return tuple(
+        one
+        for one in every
+        if one.key is not None
+        and one.finished is not None
+        and one.resource in recorded
+        and (now - one.finished >= kept or any(_follows(other, one) for other in every))
+    )
+
+
+def failed_lately(
+    migrations: Iterable[MigrationSight], *, key: MigrationKey | None, now: datetime, pause: float
+) -> str:
+    """Why another try at once would only be load: what this very turn failed for, and when.
+
+    Empty if nothing failed, or long enough ago.
+    """
+    for one in migrations:
+        if one.phase != "failed" or not key or not one.key or one.key.digest != key.digest:
+            continue
+        told = (condition.changed for condition in one.conditions if condition.type == "Failed")
+        failed = next(filter(None, told), one.created)
+        if failed is None:
+            continue
+        left = pause - (now - failed).total_seconds()
+        if left > 0:
+            return (
+                f"{one} failed at {format_time(failed)}: {one.message or 'no reason given'}. It is"
+                f" tried again in {left:.0f} s"
+            )
+    return ""
+
+
+def _follows(other: MigrationSight, one: MigrationSight) -> bool:
+    """Whether another migration of the same resource was made after one."""
+    if other.resource != one.resource or other.created is None or one.created is None:
+        return False
+    return other.created > one.created
+
+
 def _api(api_version: str) -> Api | None:
     group = api_version.partition("/")[0]
     if group == OUT_OF_TREE:
@@ -181,6 +262,8 @@ def _conditions(data: object) -> Iterable[MigrationCondition]:
             status=_text(one.get("status")),
             reason=_text(one.get("reason")),
             message=_text(one.get("message")),
+            # The two APIs call it differently.
+            changed=parse_time(one.get("lastUpdateTime") or one.get("lastTransitionTime")),
         )
 
 

@@ -84,6 +84,18 @@ def split_group_version(group_version: str) -> tuple[str, str]:
     return group, version
 
 
+def check_group_version(text: str) -> str:
+    """The same group/version, if its parts are names as servers give them."""
+    group, version = split_group_version(text)
+    if not _RESOURCE.fullmatch(f"{version}.{group}" if group else version):
+        raise InvalidNameError(
+            f"{text!r} is not a group/version",
+            "Group and version are names in lower case",
+            "Write it as apps/v1, or as v1 where the group is core",
+        )
+    return text
+
+
 def group_version_of(*, resource: str, version: str) -> str:
     """Give a version of a resource its group, where it is written without."""
     if "/" in version:

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -40,6 +40,21 @@ class Lease:
     uid: str
     renewed: datetime
     duration_seconds: int
+    # Where other servers reach the one that keeps it, as host:port. Not told before 1.36.
+    address: str = ""
+
+
+@dataclass(frozen=True)
+class ClusterIdentity:
+    """Which cluster answered: the namespace kube-system, and the identity leases of its servers.
+
+    A cluster that was restored from another's snapshot has the same UID, but not its processes.
+    """
+
+    uid: str
+    # The resourceVersion of that namespace, which is the mod_revision of its key in etcd.
+    revision: str = ""
+    leases: tuple[Lease, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,6 +90,8 @@ class ServerSight:
     # Group/versions that this server lists but could not serve, with its own words.
     unreadable: Mapping[str, str] = field(default_factory=dict)
     storage_version_api: bool = False
+    # Which cluster it is of; None if it could not be read.
+    identity: ClusterIdentity | None = None
 
 
 @dataclass(frozen=True)
@@ -135,18 +152,58 @@ class ClusterSight:
     aggregated: Mapping[str, AggregatedSight] = field(default_factory=dict)
     # None: no server serves the StorageVersion API.
     storage_versions: Mapping[str, StorageVersionSight] | None = None
+    # The names of leases that were seen to be renewed, between two readings of them.
+    renewed_leases: frozenset[str] = frozenset()
     # How many servers the EndpointSlice lists, and how many there must be; 0 is not known.
     published_servers: int = 0
+    # Where it says they are, as URLs.
+    published_addresses: frozenset[str] = frozenset()
     expected_servers: int = 0
     # The generation of that EndpointSlice before the servers were read, and after.
     published_generation: str = ""
     published_generation_after: str = ""
+    # Which cluster the entry is of.
+    identity: ClusterIdentity = field(default_factory=lambda: ClusterIdentity(""))
+    # By resource, the revision of a consistent list that began after all servers were read: what
+    # was stored before this observation is stored at that revision of the etcd that holds it.
+    revisions: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def all_report(self) -> bool:
         """Whether every server that was read serves the StorageVersion API."""
         read = [server for server in self.servers if not server.fault]
         return bool(read) and all(server.storage_version_api for server in read)
+
+
+@dataclass(frozen=True)
+class EtcdMember:
+    """One member of etcd, by the list of members and by what it says itself."""
+
+    name: str
+    # The address for clients that it was asked at; empty where it has none yet.
+    endpoint: str
+    # Whether it has a vote: a learner has none.
+    voter: bool
+    # What it told; empty and 0 where it did not answer, with the reason.
+    version: str = ""
+    revision: int = 0
+    fault: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> EtcdMember:
+        """Read back what `to_dict` made."""
+        return cls(
+            name=str(document["name"]),
+            endpoint=str(document["endpoint"]),
+            voter=bool(document["voter"]),
+            version=str(document["version"]),
+            revision=int(document["revision"]),
+            fault=str(document["fault"]),
+        )
 
 
 @dataclass(frozen=True)
@@ -160,6 +217,7 @@ class EtcdSight:
     quota_bytes: int
     # The host in the address of the member that leads.
     leader: str = ""
+    members: tuple[EtcdMember, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -168,4 +226,16 @@ class EtcdSight:
             "used_bytes": self.used_bytes,
             "quota_bytes": self.quota_bytes,
             "leader": self.leader,
+            "members": [member.to_dict() for member in self.members],
         }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> EtcdSight:
+        """Read back what `to_dict` made."""
+        return cls(
+            faults=tuple(map(str, document["faults"])),
+            used_bytes=int(document["used_bytes"]),
+            quota_bytes=int(document["quota_bytes"]),
+            leader=str(document.get("leader", "")),
+            members=tuple(map(EtcdMember.from_dict, document.get("members", ()))),
+        )

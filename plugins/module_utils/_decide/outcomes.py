@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,6 +21,8 @@ Status = Literal[
     "succeeded",
     "ok",
     "skipped",
+    # It waits for a controller, or for a later pass.
+    "asked",
     # It was not.
     "failed",
     "superseded",
@@ -28,6 +30,8 @@ Status = Literal[
 ]
 # Worst first.
 _BAD: tuple[Status, ...] = ("failed", "superseded", "unfinished")
+# How many resources the summary names that are not verified; the result has all.
+_NAMED = 10
 
 
 class ProgressSamples:
@@ -92,6 +96,13 @@ class Outcome:
         """How many objects this very run has visited, as far as is told."""
         return self.counts.done - self.resumed if self.counts else 0
 
+    @property
+    def unverified(self) -> str:
+        """Why nothing proves that all of it is stored as the servers write it; empty if it is."""
+        if self.verified or self.status == "ok":
+            return ""
+        return self.reason or " ".join(self.notes) or "it was forced"
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for the result of a task."""
         counts = self.counts
@@ -131,13 +142,16 @@ def summarise(outcomes: Mapping[str, Outcome]) -> list[str]:
     bad = [one for status in _BAD for one in every if one.status == status]
     done = [one for one in every if one.status == "succeeded"]
     current = [one for one in every if one.status == "ok"]
+    asked = [one for one in every if one.status == "asked"]
     counts = add_up(every)
-    verdict = "migrated"
+    unproved = [one for one in done if not one.verified]
+    verdict = "migrated, not verified" if unproved else "migrated"
     if bad:
         verdict = bad[0].status
     elif not done:
-        verdict = "nothing to do"
+        verdict = "asked for" if asked else "nothing to do"
     parts = [f"{plural(len(done), 'resource')} migrated", f"{len(current)} current already"]
+    parts += [f"{len(asked)} asked for"] if asked else []
     parts += [
         f"{len([o for o in bad if o.status == status])} {status}"
         for status in _BAD
@@ -149,13 +163,21 @@ def summarise(outcomes: Mapping[str, Outcome]) -> list[str]:
             f" {plural(counts.listed, 'object')} visited, {counts.rewritten} rewritten,"
             f" {counts.current} current already, {counts.gone} gone, {counts.failed} failed."
         )
+    if not bad:
+        lines[0] += _verification(every)
     lines += [f"  {one.resource}: {one.status}: {sentence(one.reason)}" for one in bad]
-    unproved = [one for one in done if not one.verified]
-    lines += [
-        f"  {one.resource}: migrated, but not proved: {' '.join(one.notes) or 'it was forced'}"
-        for one in unproved
-    ]
+    lines += [f"  {one.resource}: migrated, not verified: {one.unverified}" for one in unproved]
     return lines
+
+
+def _verification(outcomes: Sequence[Outcome]) -> str:
+    """What is verified of all that was chosen: what was left out is named (R14)."""
+    left = [one.resource for one in outcomes if one.unverified]
+    if not left:
+        return " All of it is verified."
+    if len(left) == len(outcomes):
+        return " None of it is verified."
+    return f" It is verified except {enumerate_names(left, at_most=_NAMED)}."
 
 
 def describe_progress(

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from .audited import AuditEvidence
+from .audited import AuditEvidence, Shown
 from .epoch import decide_epoch
 from .migrations import MigrationSight
 from .observations import UNKNOWN, ClusterSight
@@ -38,6 +38,8 @@ class PassRules:
     encryption: str = ""
     # How long servers may take to follow a CustomResourceDefinition that was changed.
     settle: timedelta = timedelta(seconds=CUSTOM_SECONDS)
+    # Addresses of servers that this very run has restarted since the last pass, under its lock.
+    restarted: tuple[str, ...] = ()
 
 
 def recordable(seen: Look, patterns: Sequence[str]) -> list[str]:
@@ -99,12 +101,13 @@ def decide_pass(
     rules: PassRules,
     crd_hashes: Collection[str] = (),
     audit: AuditEvidence | None = None,
+    shown: Shown | None = None,
     formula_holds: bool = False,
 ) -> Transition:
     """Judge one resource: the look, then what was finished since, and what an audit found.
 
     Versions that an audit found become hashes only where the formula has reproduced every live
-    hash (R9).
+    hash (R9). `shown` is how many objects the servers showed at the audit's revision.
     """
     agreement = look.agreements[resource]
     epoch = decide_epoch(
@@ -122,6 +125,7 @@ def decide_pass(
         window=rules.window,
         on_unseen_change=rules.on_unseen_change,
         crd_hashes=crd_hashes,
+        restarted=[one.start_time for one in look.sight.servers if one.address in rules.restarted],
     )
     known = observed.state or state
     settled = settled_at(look=look, resource=resource, state=known, settle=rules.settle)
@@ -135,8 +139,9 @@ def decide_pass(
             agreement=agreement,
             epoch_before=audit.epoch(resource, encryption=rules.encryption),
             epoch_now=epoch,
-            revision=audit.revision,
+            revision=audit.revision_of(resource),
             now=look.sight.now,
+            against=(*audit.against(), *audit.against_resource(resource, shown)),
         )
         supersede = observed.supersede or audited.supersede
         notes = (*observed.notes, *audited.notes)

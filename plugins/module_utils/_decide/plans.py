@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
+from .addresses import canonical_host
 from .catalogue import parse_release
 from .errors import LockstepError
 from .observations import Release, ServerSight
 from .reasons import Reason, enumerate_names
+from .releases import of_release, read_numbers
 from .settling import Look
 
 Mode = Literal["rolling", "coordinated"]
@@ -95,11 +97,28 @@ class Plan:
     roll: tuple[str, ...]
     # What speaks against a complete view of the servers.
     reasons: tuple[Reason, ...] = ()
+    # What to know besides.
+    notes: tuple[Reason, ...] = ()
 
     @property
     def roll_nodes(self) -> tuple[str, ...]:
         """Hosts whose kubelets are still to be rolled."""
         return tuple(one.host for one in self.nodes if not one.done)
+
+    @property
+    def step(self) -> str:
+        """The step by the name that a run notes it under once it has judged it.
+
+        A verdict holds for the way back, too, so it does not matter which of the two ways.
+        """
+        return " and ".join(sorted((self.from_release, self.wanted.release)))
+
+    def judged(self, note: str) -> bool:
+        """Whether a note says that this step was judged before its first server was upgraded.
+
+        It dies with the step: where no server is upgraded, or all are, there is none under way.
+        """
+        return self.begun and note == self.step
 
     @property
     def begun(self) -> bool:
@@ -121,6 +140,48 @@ def own_emulation(release: Release) -> str:
     """What a server emulates; empty if it is itself."""
     own = ".".join(map(str, parse_release(release.git_version)[:2]))
     return "" if release.emulated in ("", own) else release.emulated
+
+
+def decide_from(
+    given: str, running: Sequence[Release], *, to_release: str = ""
+) -> tuple[str, Release]:
+    """The release that is left, and the server that tells what it writes and reads.
+
+    It is the oldest that a server runs, unless one is given: by its minor, that must be what a
+    server runs or emulates. With `to_release` it is what an earlier run has recorded, which
+    no server runs any more once all of them run that.
+    """
+    if not running:
+        raise LockstepError(
+            "It is not known which release is left",
+            "No server tells what it runs",
+            "See that the servers are reached, and that they answer under /version",
+        )
+    oldest = min(running, key=lambda one: parse_release(one.git_version))
+    if not given:
+        return oldest.git_version, oldest
+    minor = parse_release(given)[:2]
+    like = [one for one in running if minor in (_minor(one.git_version), _emulated(one))]
+    if like:
+        exact = [one for one in like if one.git_version == given]
+        return given, (exact or like)[0]
+    if to_release and all(_minor(one.git_version) == _minor(to_release) for one in running):
+        return given, oldest
+    names = enumerate_names(sorted(set(map(str, running))))
+    raise LockstepError(
+        f"The option from_release is {given}",
+        f"No server runs or emulates that: they run {names}",
+        "Leave it out, or give the release that the servers run",
+    )
+
+
+def _minor(release: str) -> tuple[int, int]:
+    return parse_release(release)[:2]
+
+
+def _emulated(release: Release) -> tuple[int, int] | None:
+    found = own_emulation(release)
+    return _minor(f"{found}.0") if found else None
 
 
 def decide_plan(
@@ -164,11 +225,14 @@ def decide_plan(
         from_release=from_release,
         servers=servers,
         nodes=tuple(
-            PlannedNode(host, kubelets.get(node, ""), kubelets.get(node) == wanted.release)
+            PlannedNode(
+                host, kubelets.get(node, ""), of_release(kubelets.get(node, ""), wanted.release)
+            )
             for host, node in nodes.items()
         ),
-        roll=_order(servers, frozenset(last)),
+        roll=_order(servers, frozenset(map(canonical_host, last))),
         reasons=look.membership.reasons,
+        notes=tuple(_unread_kubelets(wish, kubelets)),
     )
 
 
@@ -300,10 +364,11 @@ def _check_step(wish: Wish, running: Sequence[Release], from_release: str) -> No
 def _check_kubelets(wish: Wish, kubelets: Mapping[str, str]) -> None:
     """Refuse to leave kubelets behind that the new servers do not support."""
     wanted = parse_release(wish.release)
+    numbers = {node: read_numbers(version) for node, version in kubelets.items()}
     behind = sorted(
-        f"{node} ({release})"
-        for node, release in kubelets.items()
-        if release and parse_release(release)[1] + KUBELET_SKEW < wanted[1]
+        f"{node} ({kubelets[node]})"
+        for node, found in numbers.items()
+        if found and found[1] + KUBELET_SKEW < wanted[1]
     )
     if behind:
         raise LockstepError(
@@ -314,13 +379,29 @@ def _check_kubelets(wish: Wish, kubelets: Mapping[str, str]) -> None:
         )
 
 
+def _unread_kubelets(wish: Wish, kubelets: Mapping[str, str]) -> Iterable[Reason]:
+    """Kubelets whose version is no release, such as a virtual kubelet's: none to be refused."""
+    unread = sorted(
+        f"{node} ({version or 'none'})"
+        for node, version in kubelets.items()
+        if read_numbers(version) is None
+    )
+    if unread:
+        yield Reason(
+            f"the kubelet of {enumerate_names(unread, at_most=5)} tells a version that is no"
+            " release, so whether it is too old is not known",
+            f"See whether it works with servers of {wish.release}",
+        )
+
+
 def _order(servers: Iterable[PlannedServer], last: frozenset[str]) -> tuple[str, ...]:
     """One that is down first, since it may be half rolled; one that leads last."""
 
     def rank(one: PlannedServer) -> int:
         if one.sight.fault or not one.sight.ready:
             return 0
-        leads = one.host in last or urlsplit(one.address).hostname in last
+        address = urlsplit(one.address).hostname or ""
+        leads = canonical_host(one.host) in last or canonical_host(address) in last
         return 2 if leads else 1
 
     return tuple(one.host for one in sorted(servers, key=rank) if not one.done)

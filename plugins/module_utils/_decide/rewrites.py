@@ -20,6 +20,8 @@ Fate = Literal[
     "rewritten",
     "current",
     "gone",
+    # It is said to be gone, which only a GET of its name can prove (R13).
+    "missing",
     # It may pass for this object: a webhook that is down, a validation that races.
     "denied",
     # The server is at fault, not the object.
@@ -71,7 +73,7 @@ class Failure:
         return {"name": self.name, "reason": self.reason}
 
 
-def judge_fault(*, status: int, document: Mapping[str, Any]) -> Fate:
+def judge_fault(*, status: int, document: Mapping[str, Any], namespaced: bool = True) -> Fate:
     """Tell what a refused rewrite says about its object. Status 0: no answer came at all."""
     message = str(document.get("message") or "")
     details = document.get("details")
@@ -79,10 +81,10 @@ def judge_fault(*, status: int, document: Mapping[str, Any]) -> Fate:
     if status in _UNAVAILABLE:
         # A webhook that is down is not the server's fault, and may be this object's alone.
         return "denied" if status == 503 and "webhook" in message else "unavailable"
-    if status == 404:
-        return _missing(details)
-    if status == 410:
-        return "gone"
+    if status in (404, 410):
+        # A webhook may say so as well, of an object that is there.
+        # Of a namespace itself a server says the same as of one that an object lies in.
+        return "orphan" if namespaced and details.get("kind") == "namespaces" else "missing"
     if status in (401, 405, 406, 415) or (status == 403 and "cannot patch resource" in message):
         return "hopeless"
     if status == 500 and "webhook" not in message:
@@ -92,23 +94,21 @@ def judge_fault(*, status: int, document: Mapping[str, Any]) -> Fate:
     return "denied"
 
 
-def _missing(details: Mapping[str, Any]) -> Fate:
-    """404 is "gone" only if it names the object: a namespace may be missing, or the resource."""
-    if details.get("kind") == "namespaces":
-        return "orphan"
-    return "gone" if details.get("name") else "hopeless"
-
-
 def judge_answer(*, name: ObjectName, metadata: Mapping[str, Any], listed_at: str) -> Fate:
     """Tell from the answer to a rewrite whether it wrote anything.
 
     Only a write moves the resourceVersion. Where the list did not tell the object's, it is
     compared with that of the whole list: what is newer was written since.
     """
-    answered = str(metadata.get("resourceVersion") or "")
     if metadata.get("deletionTimestamp") and not metadata.get("finalizers"):
-        # The write has ended its deletion.
-        return "gone"
+        # The write has ended its deletion, unless a grace period is left.
+        return "missing"
+    return judge_version(name=name, metadata=metadata, listed_at=listed_at)
+
+
+def judge_version(*, name: ObjectName, metadata: Mapping[str, Any], listed_at: str) -> Fate:
+    """Tell from the version in the answer whether an object that is there was written."""
+    answered = str(metadata.get("resourceVersion") or "")
     if name.version:
         return "current" if answered == name.version else "rewritten"
     return "rewritten" if _newer(answered, listed_at) else "current"

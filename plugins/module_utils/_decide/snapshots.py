@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .errors import LockstepError
+from .reasons import enumerate_names
 
 RESTORE, DIGEST, NONE = "restore", "digest", "none"
 DIGEST_BYTES = 32
@@ -90,6 +92,21 @@ def require_room(size: int, *, file: Disk, scratch: Disk | None) -> None:
             )
 
 
+def require_whole(not_held: Sequence[str], *, allow_partial: bool) -> None:
+    """Refuse a snapshot that would not hold all, unless somebody knows and wants it so."""
+    if not_held and not allow_partial:
+        raise LockstepError(
+            "The snapshot would not hold all that the API servers store",
+            f"They keep {enumerate_names(not_held)} in another etcd (--etcd-servers-overrides)",
+            "Save that etcd as well, by its own endpoints, and then set allow_partial",
+        )
+
+
+def _left_out(not_held: Sequence[str]) -> list[str]:
+    kept = f"{enumerate_names(not_held)}, which the API servers keep in another etcd"
+    return [f"  It does NOT hold {kept}: save that one too."] if not_held else []
+
+
 def compare_counts(*, restored: int, live: int, revision: int) -> None:
     """Refuse a snapshot that has not the keys that etcd had at its revision."""
     if restored != live:
@@ -128,6 +145,8 @@ class Snapshot:
     digest: str
     endpoint: str
     seconds: float
+    # Resources that are kept in another etcd.
+    not_held: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         counted = {} if self.keys is None else {"keys": self.keys}
@@ -140,6 +159,7 @@ class Snapshot:
             "digest": self.digest,
             "endpoint": self.endpoint,
             "seconds": round(self.seconds, 2),
+            "not_held": list(self.not_held),
             "summary": self._summary(),
         }
 
@@ -153,17 +173,23 @@ class Snapshot:
                 f"verified: restored into an etcd of its own, it has {self.keys} keys at revision"
                 f" {self.revision}, as many as etcd had then."
             )
-            return [proof, file]
+            return [proof, file, *_left_out(self.not_held)]
         by = {
             DIGEST: "digest only: it has the digest that etcd gave it, and was not restored.",
             NONE: "not verified: it arrived as etcd sent it, and that is all that is known.",
         }
         to_do = "To do: restore it once before you rely on it, or set verify to restore."
-        return [by[self.verified], file, to_do]
+        return [by[self.verified], file, *_left_out(self.not_held), to_do]
 
 
 def foretell(
-    *, path: str, directory_exists: bool, size: int, endpoint: str, verify: str
+    *,
+    path: str,
+    directory_exists: bool,
+    size: int,
+    endpoint: str,
+    verify: str,
+    not_held: Sequence[str] = (),
 ) -> list[str]:
     """What would be done, for check mode."""
     then = {
@@ -174,6 +200,7 @@ def foretell(
     lines = [
         f"would be taken: {megabytes(size)} of {endpoint}.",
         f"  It would be written to {path}, and {then[verify]}.",
+        *_left_out(not_held),
     ]
     if not directory_exists:
         lines.append("To do: create the directory of that file, which is not there yet.")

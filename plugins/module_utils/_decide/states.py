@@ -23,8 +23,9 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from .agreement import Agreement
+from .encryption import encryption_doubts, keep_doubt
 from .epoch import Epoch, compare_epochs, same_versions
-from .membership import Membership
+from .membership import Membership, name_lease
 from .migrations import NEVER_MIGRATED, MigrationKey, MigrationSight, read_epoch
 from .observations import UNKNOWN
 from .reasons import Reason, enumerate_names, plural
@@ -42,6 +43,7 @@ Kind = Literal[
     "disagreement",
     "unknown",
     "missed",
+    "kept",
     "late",
     # What a deed led to. A refused one may still have taught new hashes.
     "migrated",
@@ -56,6 +58,7 @@ UNSEEN_KEPT = 10
 _SOURCES: tuple[Source, ...] = ("assumed", "observed", "migrated", "crd", "etcd")
 _AUDIT = "Read with storage_audit what is stored, or migrate the resource"
 _OBSERVE = "Observe the resource first"
+_REENCRYPT = "Migrate the resource with scope=all under this encryption_generation"
 
 
 @dataclass(frozen=True)
@@ -74,10 +77,18 @@ class Evidence:
     last_agreed_version: str = ""
     # What changed between two looks that showed the same hash.
     unseen: tuple[str, ...] = ()
+    # Which servers were not seen at the last look, though their very processes had been before.
+    missed: tuple[str, ...] = ()
 
     def vouches_for(self, *, persisted: tuple[str, ...], current: str) -> bool:
         """Whether this is about a status with these hashes, and not about an older one."""
         return self.time is not None and (self.hashes, self.current) == (persisted, current)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What speaks against the versions. Those that were read from etcd don't hang on keys."""
+        keys = encryption_doubts(self.unseen) if self.source == "etcd" else ()
+        return tuple(one for one in self.unseen if one not in keys)
 
     def to_dict(self) -> dict[str, object]:
         """Give it as plain JSON data."""
@@ -89,6 +100,7 @@ class Evidence:
             "lastAgreed": self.last_agreed,
             "lastAgreedVersion": self.last_agreed_version,
             "unseen": list(self.unseen),
+            "missed": list(self.missed),
         }
         if self.time is not None:
             data["time"] = format_time(self.time)
@@ -119,6 +131,7 @@ class Evidence:
             current=_text(data.get("current")),
             revision=_number(data.get("revision")),
             unseen=_texts(data.get("unseen"))[-UNSEEN_KEPT:],
+            missed=_texts(data.get("missed")),
         )
 
 
@@ -238,22 +251,27 @@ def decide_observed(
     window: timedelta,
     on_unseen_change: UnseenChange = "keep",
     crd_hashes: Collection[str] = (),
+    restarted: Collection[str] = (),
 ) -> Transition:
     """Decide what one look makes of a state (None: there is no such object yet).
 
-    `crd_hashes` are the hashes of the versions in a CustomResourceDefinition's storedVersions.
+    `crd_hashes` are the hashes of the versions in a CustomResourceDefinition's storedVersions;
+    `restarted` are the start times of processes that this very run has restarted.
     """
     if state is not None and state.heartbeat is not None and now < state.heartbeat <= now + window:
         return _late(state, agreement=agreement, now=now)
-    if state is None or state.stale(now, window):
+    if state is None or state.stale(now, window) or _foreign(state, epoch):
         return _recreate(
             state, agreement=agreement, membership=membership, epoch=epoch, now=now, window=window
         )
+    accounted = not membership.complete and _accounted(state, agreement, membership, epoch)
+    if accounted and agreement.status == "incomplete":
+        return _keep(state, agreement=agreement, membership=membership, now=now)
     if _missed(state, agreement):
         return Transition("missed", notes=(_missed_note(agreement), *agreement.reasons))
 
     current, kind = _judge(agreement, before=state)
-    changes = _epoch_changes(state, epoch)
+    changes = _epoch_changes(state, epoch, restarted)
     persisted = state.persisted
     unseen: tuple[str, ...] = ()
     learned: tuple[str, ...] = ()
@@ -270,7 +288,8 @@ def decide_observed(
     if kind == "unseen":
         persisted = (UNKNOWN,)
     elif kind != "same" or UNKNOWN not in persisted:
-        persisted = _merge(persisted, _shown(agreement, membership), learned)
+        shown = _discovered(agreement) if accounted else _shown(agreement, membership)
+        persisted = _merge(persisted, shown, learned)
 
     written = _write(
         state,
@@ -280,9 +299,9 @@ def decide_observed(
         heartbeat=now,
         now=now,
         source=_source(state, persisted, "crd" if learned else "observed"),
-        epoch=epoch,
+        epoch=state.evidence.epoch if accounted else epoch,
         agreement=agreement,
-        unseen=() if UNKNOWN in persisted else _remember(state.evidence.unseen, unseen),
+        unseen=_remember(state, unseen, epoch=epoch, versions=UNKNOWN not in persisted),
     )
     return Transition(
         kind,
@@ -290,6 +309,68 @@ def decide_observed(
         supersede=_hashes(state) != _hashes(written),
         heartbeat_only=_only_heartbeat(state, written),
         notes=(*_observed_notes(kind, state.resource, unseen), *agreement.reasons),
+    )
+
+
+def _accounted(
+    state: StorageState, agreement: Agreement, membership: Membership, epoch: Epoch
+) -> bool:
+    """Whether all that any server may write is in the record, though not every one was seen (R4).
+
+    So it is if each process that may be alive had been seen when the record was made, what each
+    showed then is in it, and nothing has changed since that a running process follows.
+    """
+    before = state.evidence.epoch
+    if before is None or membership.inexplicable or agreement.origin == "aggregated":
+        return False
+    unknown = UNKNOWN in state.persisted
+    if not unknown and not set(state.persisted).issuperset(_discovered(agreement)):
+        return False
+    followed = (epoch.crd_uid, epoch.crd_generation, epoch.encryption)
+    if followed != (before.crd_uid, before.crd_generation, before.encryption):
+        return False
+    if unknown and len(before.identities) != len(before.releases):
+        # Nothing is missing from such a record, but the last look did not see every server.
+        return False
+    known = {(one.lease, one.holder) for one in before.identities}
+    may_live = (*membership.live, *membership.silent)
+    started = {one.start_time for one in before.releases}
+    if any((one.name, one.holder) not in known for one in may_live):
+        return False
+    if any(one.start_time not in started for one in membership.distinct):
+        return False
+    # An address that nobody answers at must belong to one of those, and so must who is expected.
+    lapsed = [one for one in membership.expired if (one.name, one.holder) in known]
+    silent = len(may_live) + len(lapsed) - len(membership.distinct)
+    return len(membership.unread) <= silent and membership.expected <= len(known)
+
+
+def _keep(
+    state: StorageState, *, agreement: Agreement, membership: Membership, now: datetime
+) -> Transition:
+    """Confirm a record while servers are missed that can write nothing that is not in it.
+
+    The epoch stays that of the last look that saw all of them.
+    """
+    missed = tuple(name_lease(one) for one in (*membership.silent, *membership.doubtful))
+    # One that renews its lease and does not answer can't be told apart from the others by it.
+    missed = missed or tuple(membership.unread) or ("a server",)
+    evidence = replace(state.evidence, missed=missed)
+    written = replace(state, heartbeat=now, evidence=evidence)
+    return Transition(
+        "kept",
+        state=written,
+        heartbeat_only=_only_heartbeat(state, written),
+        notes=(_kept_note(missed), *agreement.reasons),
+    )
+
+
+def _kept_note(missed: tuple[str, ...]) -> Reason:
+    it, its, one = ("it is", "Its", True) if len(missed) == 1 else ("they are", "Their", False)
+    return Reason(
+        f"{enumerate_names(missed)} {'is' if one else 'are'} missed. {its} very process had been "
+        "seen before, so the records stand, and nothing is migrated meanwhile",
+        f"Bring back what is missed; or make sure that {it} dead, and name it in gone_servers",
     )
 
 
@@ -319,19 +400,32 @@ def _recreate(
         epoch=epoch,
         agreement=agreement,
         revision=0,
-        unseen=(),
+        unseen=_remember(state, (), epoch=epoch, versions=False),
         turn=True,
     )
     if state is None:
         kind = "created" if kind == "changed" else kind
-        return Transition(kind, state=written, supersede=True, notes=agreement.reasons)
+        # What others asked for is not undone for want of a record; decide_superseded judges it.
+        return Transition(kind, state=written, notes=agreement.reasons)
     note = Reason(
         f"{_neglect(state, now)}, and the window is {_span(window)}: what is stored counts as "
         "Unknown",
         "Run the trigger more often than the window is long",
         resource=state.resource,
     )
+    if _foreign(state, epoch):
+        note = Reason(
+            f"the record of {state.resource} was made in another cluster: what is stored counts "
+            "as Unknown",
+            _AUDIT,
+            resource=state.resource,
+        )
     return Transition("stale", state=written, supersede=True, notes=(note, *agreement.reasons))
+
+
+def _foreign(state: StorageState, epoch: Epoch) -> bool:
+    """Whether a record came from another cluster, such as by a restore of its objects (R12)."""
+    return state.evidence.epoch is not None and state.evidence.epoch.cluster != epoch.cluster
 
 
 def _judge(agreement: Agreement, *, before: StorageState | None) -> tuple[str, Kind]:
@@ -401,13 +495,14 @@ def _shown(agreement: Agreement, membership: Membership) -> tuple[str, ...]:
     return _merge(_discovered(agreement), (UNKNOWN,) if nameless else ())
 
 
-def _epoch_changes(state: StorageState, epoch: Epoch) -> tuple[tuple[str, str], ...]:
+def _epoch_changes(
+    state: StorageState, epoch: Epoch, restarted: Collection[str]
+) -> tuple[tuple[str, str], ...]:
     """What changed since the last look, by kind and in words."""
     if state.evidence.epoch is None:
         return (("unknown", "it is not known which servers there were at the look before"),)
-    return tuple(
-        (one.kind, one.text) for one in compare_epochs(before=state.evidence.epoch, after=epoch)
-    )
+    changes = compare_epochs(before=state.evidence.epoch, after=epoch, restarted=restarted)
+    return tuple((one.kind, one.text) for one in changes)
 
 
 def _observed_notes(kind: Kind, resource: str, unseen: tuple[str, ...]) -> Iterable[Reason]:
@@ -492,7 +587,8 @@ def decide_superseded(
     if agreement.status == "disagreeing":
         return tuple(unfinished)
     if agreement.status == "incomplete":
-        return () if _missed(state, agreement) else tuple(unfinished)
+        kept = bool(state.evidence.missed) or _missed(state, agreement)
+        return () if kept else tuple(unfinished)
     if not agreement.agreed:
         # Nobody may ever know: what a person has made by hand is left to that person.
         return tuple(one for one in unfinished if one.key is not None)
@@ -520,13 +616,17 @@ def decide_migrated(
     now: datetime,
     window: timedelta,
     watched: bool = False,
+    reencrypted: bool = False,
 ) -> Transition:
     """Decide whether a finished migration leaves only the current hash (R3, R4).
 
     `watched`: agreement and epoch were checked as R6 asks from before its first write until now.
     Else the very same processes must have run before and after.
+    `reencrypted`: it has rewritten all, and by which keys was verified. No other migration takes
+    away what is held against them: it may have rewritten a few names only.
     """
-    if state is not None and state.migrated and not _doubted(state.evidence):
+    doubts = () if reencrypted or state is None else encryption_doubts(state.evidence.unseen)
+    if state is not None and state.migrated and not _doubted(state.evidence, but_for=doubts):
         return Transition("same")
     reasons = tuple(
         _against_migrated(
@@ -552,7 +652,7 @@ def decide_migrated(
         epoch=epoch_now,
         agreement=agreement,
         revision=0,
-        unseen=(),
+        unseen=doubts,
     )
     return Transition("migrated", state=written)
 
@@ -627,9 +727,9 @@ def _against_migrated(
             )
 
 
-def _doubted(evidence: Evidence) -> bool:
+def _doubted(evidence: Evidence, *, but_for: Collection[str] = ()) -> bool:
     """Whether a migration could still prove something about a state that needs none."""
-    return evidence.source == "assumed" or bool(evidence.unseen)
+    return evidence.source == "assumed" or not set(evidence.unseen).issubset(but_for)
 
 
 def _not_held(before: Epoch, after: Epoch, watched: bool) -> tuple[str, ...]:
@@ -657,15 +757,18 @@ def decide_audited(
     epoch_now: Epoch,
     revision: int,
     now: datetime,
+    against: Iterable[Reason] = (),
 ) -> Transition:
     """Decide what the bytes in etcd say about a state (R4).
 
     `hashes` are those of all keys at the revision: Unknown among them if a key could not be
     decoded, None if the versions are hidden by encryption. `before` is a look that ended before
-    the revision was read, the other one began after it.
+    the revision was read, the other one began after it. `against` is what speaks against the
+    audit itself.
     """
-    reasons = tuple(
-        _against_audited(
+    reasons = (
+        *against,
+        *_against_audited(
             state=state,
             hashes=hashes,
             agreement_before=agreement_before,
@@ -673,7 +776,7 @@ def decide_audited(
             epoch_before=epoch_before,
             epoch_now=epoch_now,
             now=now,
-        )
+        ),
     )
     found = tuple(hashes) if hashes is not None else ()
     if reasons:
@@ -691,12 +794,13 @@ def decide_audited(
         epoch=epoch_now,
         agreement=agreement,
         revision=revision,
-        unseen=(),
+        # It has read versions, and says nothing of keys.
+        unseen=_remember(state, (), epoch=epoch_now, versions=False),
     )
     return Transition(
         "audited",
         state=written,
-        supersede=state is None or state.current != written.current,
+        supersede=state is not None and state.current != written.current,
         heartbeat_only=state is not None and _only_heartbeat(state, written),
     )
 
@@ -766,7 +870,9 @@ def decide_reset(
 ) -> Transition:
     """Take a state back to Unknown, as a person asked. With nothing to forget, do nothing."""
     own = [one for one in migrations if one.resource == state.resource]
-    if state.persisted == (UNKNOWN,) and not own and state.evidence.time is not None:
+    doubts = _reset_doubts(state.evidence)
+    forgotten = (state.persisted, state.evidence.unseen) == ((UNKNOWN,), doubts)
+    if forgotten and not own and state.evidence.time is not None:
         return Transition("same")
     written = _write(
         state,
@@ -778,7 +884,7 @@ def decide_reset(
         source="assumed",
         epoch=state.evidence.epoch,
         revision=0,
-        unseen=(),
+        unseen=doubts,
         turn=True,
     )
     return Transition("reset", state=written, supersede=True)
@@ -822,11 +928,17 @@ def describe(
         )
     else:
         lines.append(f"Evidence: {_evidence(evidence)}.")
-    if evidence.unseen:
+    if evidence.missed:
+        lines.append(_kept_note(evidence.missed).text + ".")
+    keys = encryption_doubts(evidence.unseen)
+    others = [one for one in evidence.unseen if one not in keys]
+    if others:
         lines.append(
-            f"While the hash stayed the same, {enumerate_names(evidence.unseen)}: another encoding "
+            f"While the hash stayed the same, {enumerate_names(others)}: another encoding "
             f"version may have been written in between. {_AUDIT}."
         )
+    if keys:
+        lines.append(f"Of its keys: {enumerate_names(keys)}. {_REENCRYPT}.")
     return tuple(lines)
 
 
@@ -913,8 +1025,31 @@ def _source(before: StorageState | None, persisted: tuple[str, ...], grown: Sour
     return grown
 
 
-def _remember(before: tuple[str, ...], unseen: tuple[str, ...]) -> tuple[str, ...]:
-    return _merge(before, unseen)[-UNSEEN_KEPT:]
+def _remember(
+    state: StorageState | None, unseen: tuple[str, ...], *, epoch: Epoch, versions: bool
+) -> tuple[str, ...]:
+    """What a record holds against itself from now on.
+
+    What is held against `versions` may be void. What is held against encryption keys is not, and
+    is never pushed out by anything else: no hash shows keys, so that only a migration that has
+    verified them takes it away, however many runs were killed before.
+    """
+    evidence = state.evidence if state is not None else Evidence()
+    known = evidence.epoch
+    renamed = known is None or (known.cluster, known.encryption) != (
+        epoch.cluster,
+        epoch.encryption,
+    )
+    held = _merge(evidence.unseen, unseen)
+    keys = keep_doubt(held, generation=epoch.encryption, new=bool(epoch.encryption) and renamed)
+    others = tuple(one for one in held if one not in keys) if versions else ()
+    return (*others, *keys)[-UNSEEN_KEPT:]
+
+
+def _reset_doubts(evidence: Evidence) -> tuple[str, ...]:
+    """What is held against encryption keys of which nothing is known any more."""
+    generation = evidence.epoch.encryption if evidence.epoch is not None else ""
+    return keep_doubt(evidence.unseen, generation=generation, new=bool(generation))
 
 
 def _only_heartbeat(before: StorageState, after: StorageState) -> bool:

@@ -8,7 +8,8 @@
 
 A look every few seconds; one server seen with another version, even once, voids the migration. A
 restart to the same version between two looks does not. Looks that are too far apart count as
-unbroken only if the very same processes stood before and after.
+unbroken only if the very same processes stood before and after; if none ends at all for that long,
+nobody watches any more, and that voids it too.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from .settling import Look
 
 # At least so often somebody must have looked.
 LONGEST_GAP = 30.0
+# So long may be waited between two looks: each takes time of its own.
+LONGEST_WAIT = 20.0
 
 
 class Watch:
@@ -81,6 +84,19 @@ class Watch:
     def miss(self, why: str) -> None:
         """Take note that a look failed."""
         self.doubt = Reason(why, "See whether the servers are restarting")
+
+    def lapse(self, seconds: float) -> None:
+        """Take note that for so long no look has ended: too long, and nothing is proved."""
+        if seconds <= LONGEST_GAP:
+            return
+        for name in self._hashes:
+            reason = Reason(
+                f"{name}: while it was migrated the servers were not observed for {seconds:.0f} s"
+                + (f": {self.doubt}" if self.doubt else ""),
+                "See whether the servers answer, and run the task again",
+                resource=name,
+            )
+            self.broken.setdefault(name, reason)
 
     def _change(self, look: Look, name: str, at: float) -> str:
         agreement = look.agreements.get(name)

@@ -23,6 +23,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.observ
     ServerSight,
     StorageVersionSight,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe import documents
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.crds import (
     observe_crds,
     observe_storage_of,
@@ -31,7 +32,13 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.disco
     Known,
     observe_server,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.documents import Document
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.identity import (
+    observe_identity,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.objects import ObjectList
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
+    PUBLISHED_IN,
     Access,
     ApiServer,
     Deadline,
@@ -41,6 +48,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.serve
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.storage_versions import (
     observe_leases,
+    observe_leases_again,
     observe_storage_versions,
 )
 
@@ -58,10 +66,12 @@ def observe_cluster(
     patterns: Sequence[str] = ("*",),
     timeout: float,
     known: KnownServers | None = None,
+    revisions_of: Iterable[str] = (),
 ) -> ClusterSight:
     """Look at every server and at what they share.
 
     `servers` empty: they are found. `known`: what was seen earlier is not read again if it holds.
+    `revisions_of`: resources in an etcd of their own, whose revision is taken as well.
     """
     entry = ApiServer(access, access.host, Deadline(timeout))
     try:
@@ -75,19 +85,28 @@ def observe_cluster(
         # Last, so that a server that came up meanwhile is counted, and its entries are not taken
         # for stale; and with time of its own, since one that does not answer has used up the rest.
         entry.deadline = Deadline(timeout)
-        leases, now = observe_leases(entry)
+        leases, now, renewed = observe_leases_again(entry, *observe_leases(entry))
+        identity = observe_identity(entry, leases)
+        published_after = find_servers(entry)
         return ClusterSight(
             now=now,
             servers=sights,
             leases=leases,
+            renewed_leases=renewed,
             gone_servers=frozenset(gone_servers),
             crds=observe_storage_of(entry, crds, _without_hash(sights)),
             aggregated=_observe_again(entry, aggregated),
             storage_versions=storage_versions,
             published_servers=published.count,
+            published_addresses=frozenset(published.addresses),
             published_generation=published.generation,
-            published_generation_after=find_servers(entry).generation,
+            published_generation_after=published_after.generation,
             expected_servers=server_count,
+            identity=identity,
+            revisions={
+                PUBLISHED_IN: published_after.revision,
+                **_observe_revisions(entry, sights, revisions_of),
+            },
         )
     except ServerFault as fault:
         raise fault.as_error(f"The cluster can't be read through {access.host}") from fault
@@ -148,6 +167,19 @@ def _chosen(sights: Mapping[str, Sight], patterns: Sequence[str]) -> dict[str, S
     return {name: sights[name] for name in chosen}
 
 
+def _observe_revisions(
+    entry: ApiServer, sights: Iterable[ServerSight], resources: Iterable[str]
+) -> dict[str, int]:
+    """The revision of a consistent list of each; none of what no server serves."""
+    found = {}
+    for name in resources:
+        served = next((one.resources[name] for one in sights if name in one.resources), None)
+        if served:
+            listing = ObjectList(name, served.served_versions[0], namespaced=served.namespaced)
+            found[name] = int(listing.read_page(entry, limit=1).version)
+    return found
+
+
 def _without_hash(sights: Iterable[ServerSight]) -> set[str]:
     return {
         name
@@ -159,18 +191,28 @@ def _without_hash(sights: Iterable[ServerSight]) -> set[str]:
 
 def _observe_aggregated(entry: ApiServer, patterns: Sequence[str]) -> dict[str, AggregatedSight]:
     """The group/versions that servers only proxy, each with the endpoints behind it."""
-    found = {}
-    for item in entry.get(_API_SERVICES).json().get("items") or []:
-        service = item["spec"].get("service")
-        group, version = item["spec"].get("group", ""), item["spec"]["version"]
-        if not service or not names.may_match(group=group, patterns=patterns):
-            continue
-        name = f"{service['namespace']}/{service['name']}"
-        found[f"{group}/{version}"] = AggregatedSight(
-            group_version=f"{group}/{version}",
-            service=name,
-            endpoints_before=_endpoints(entry, name),
+    services = entry.get(_API_SERVICES).read(parse_api_services)
+    return {
+        group_version: AggregatedSight(
+            group_version=group_version,
+            service=service,
+            endpoints_before=_endpoints(entry, service),
         )
+        for group_version, service in services.items()
+        if names.may_match(group=names.split_group_version(group_version)[0], patterns=patterns)
+    }
+
+
+def parse_api_services(document: Document) -> dict[str, str]:
+    """The Service behind each group/version that has one."""
+    found = {}
+    for item in documents.list_items(document, "APIServiceList"):
+        spec = documents.required_section(item, "spec")
+        service = documents.section(spec, "service")
+        if service:
+            group, version = documents.optional_text(spec, "group"), documents.text(spec, "version")
+            place = (documents.text(service, "namespace"), documents.text(service, "name"))
+            found[f"{group}/{version}"] = "/".join(place)
     return found
 
 
@@ -185,13 +227,20 @@ def _observe_again(
 
 def _endpoints(entry: ApiServer, service: str) -> tuple[str, ...]:
     namespace, name = service.split("/")
-    slices = entry.get(
+    return entry.get(
         f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices",
         labelSelector=f"kubernetes.io/service-name={name}",
-    ).json()
+    ).read(parse_endpoints)
+
+
+def parse_endpoints(document: Document) -> tuple[str, ...]:
+    """The ready endpoints of a Service."""
     found = set()
-    for item in slices["items"]:
+    for item in documents.list_items(document, "EndpointSliceList"):
         # Two ports of one address may be two processes.
-        ports = [str(port.get("port") or "") for port in item.get("ports") or [{}]]
+        ports = [
+            str(documents.optional_number(port, "port") or "")
+            for port in documents.sections(item, "ports") or [{}]
+        ]
         found |= {f"{address}:{'+'.join(ports)}" for address in ready_addresses(item)}
     return tuple(sorted(found))

@@ -8,16 +8,22 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide import names
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.observations import (
     Release,
     ServedResource,
     ServerSight,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe import documents
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.documents import Document
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.identity import (
+    observe_identity,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
     ApiServer,
@@ -26,6 +32,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.serve
 
 STORAGE_VERSION_API = "internal.apiserver.k8s.io/v1alpha1"
 _START_TIME = re.compile(rb"^process_start_time_seconds (\S+)$", re.MULTILINE)
+_GROUP_VERSION_PATH = re.compile(r"/apis/([^/]+/[^/]+)")
 # How many documents are read before it is checked again that the same process still answers.
 _DOCUMENTS_PER_CHECK = 25
 
@@ -42,7 +49,8 @@ def observe_server(
 ) -> ServerSight:
     """Read one server, as far as the patterns go; what stops that becomes its fault."""
     try:
-        return _observe(server, patterns, known)
+        identity = observe_identity(server)
+        return replace(_observe(server, patterns, known), identity=identity)
     except ServerFault as fault:
         return ServerSight(address=server.address, fault=fault.fault, remedy=fault.remedy)
     finally:
@@ -51,7 +59,7 @@ def observe_server(
 
 def _observe(server: ApiServer, patterns: Sequence[str], known: Known) -> ServerSight:
     start_time = read_start_time(server)
-    release = _read_release(server)
+    release = server.get("/version").read(parse_release)
     unready = _read_unreadiness(server)
     earlier = known(server.address, start_time, release)
     if earlier:
@@ -59,6 +67,7 @@ def _observe(server: ApiServer, patterns: Sequence[str], known: Known) -> Server
         return replace(earlier, ready=not unready, remedy=unready)
     served: dict[str, ServedResource] = {}
     unreadable: dict[str, str] = {}
+    answered: set[str] = set()
     group_versions = _group_versions(server)
     wanted = [
         one
@@ -67,7 +76,7 @@ def _observe(server: ApiServer, patterns: Sequence[str], known: Known) -> Server
     ]
     for number, group_version in enumerate(wanted, start=1):
         try:
-            document = server.get(names.api_path(group_version)).json()
+            shown = _read_resources(server, group_version)
         except ServerFault as fault:
             if not fault.status:
                 raise
@@ -76,7 +85,8 @@ def _observe(server: ApiServer, patterns: Sequence[str], known: Known) -> Server
             if fault.status != 404:
                 unreadable[group_version] = fault.fault
             continue
-        _collect(served, group_version, document.get("resources") or [])
+        answered.add(group_version)
+        _collect(served, shown)
         if number % _DOCUMENTS_PER_CHECK == 0:
             _require_same_process(server, start_time)
     _require_same_process(server, start_time)
@@ -91,19 +101,30 @@ def _observe(server: ApiServer, patterns: Sequence[str], known: Known) -> Server
             for name in names.select_resources(resources=served, patterns=patterns)
         },
         unreadable=unreadable,
-        storage_version_api=_serves(server, STORAGE_VERSION_API),
+        storage_version_api=STORAGE_VERSION_API in answered
+        or (STORAGE_VERSION_API in group_versions and _serves(server, STORAGE_VERSION_API)),
     )
 
 
 def read_start_time(server: ApiServer) -> str:
     """When the process that answers was started: what tells servers apart (R1)."""
-    found = _START_TIME.search(server.get("/metrics/slis", accept="text/plain").body)
-    if not found:
+    start_time = parse_start_time(server.get("/metrics/slis", accept="text/plain").body)
+    if not start_time:
         raise ServerFault(
             "/metrics/slis has no process_start_time_seconds, so the server can't be told apart",
             "Kubernetes 1.27 or newer is needed, on Linux.",
         )
-    return found.group(1).decode()
+    return start_time
+
+
+def parse_start_time(metrics: bytes) -> str:
+    """The moment in the metrics of a server; empty if there is none."""
+    found = _START_TIME.search(metrics)
+    try:
+        start_time = found[1].decode("ascii") if found else ""
+        return start_time if math.isfinite(float(start_time)) else ""
+    except ValueError:
+        return ""
 
 
 def _require_same_process(server: ApiServer, start_time: str) -> None:
@@ -114,45 +135,83 @@ def _require_same_process(server: ApiServer, start_time: str) -> None:
         )
 
 
-def _read_release(server: ApiServer) -> Release:
-    document = server.get("/version").json()
+def parse_release(document: Document) -> Release:
+    """What a server says under /version."""
     return Release(
-        git_version=document["gitVersion"],
+        git_version=documents.text(document, "gitVersion"),
         emulated=_minor(document, "emulation"),
         min_compatibility=_minor(document, "minCompatibility"),
     )
 
 
-def _minor(document: Mapping[str, Any], prefix: str) -> str:
-    major, minor = document.get(f"{prefix}Major"), document.get(f"{prefix}Minor")
+def _minor(document: Document, prefix: str) -> str:
+    major = documents.optional_text(document, f"{prefix}Major")
+    minor = documents.optional_text(document, f"{prefix}Minor")
     return f"{major}.{minor}" if major and minor else ""
 
 
 def _read_unreadiness(server: ApiServer) -> str:
     """Empty if the server is ready; else which of its own checks fail."""
     try:
-        server.get("/readyz", accept="text/plain")
+        said = server.get("/readyz", accept="text/plain").body
     except ServerFault as fault:
         if fault.status != 500:
             raise
         return f"Its /readyz says: {fault.fault}. Wait until it is ready."
+    if said.strip() != b"ok":
+        raise ServerFault(
+            "GET /readyz was answered with something else than ok",
+            "See what answers at that address: it must be an API server itself.",
+        )
     return ""
 
 
-def _group_versions(server: ApiServer) -> list[str]:
-    group_versions = list(server.get("/api").json().get("versions") or [])
-    for group in server.get("/apis").json().get("groups") or []:
-        group_versions += [version["groupVersion"] for version in group["versions"]]
-    return group_versions
+def _group_versions(server: ApiServer) -> tuple[str, ...]:
+    """All that this server may have: what all servers list together, and what it has itself.
+
+    The list under /apis lies in etcd: the last server to start takes off it what it lacks, and a
+    server still serves and writes what others took off. Its own paths show that.
+    """
+    groups = server.get("/apis").read(parse_groups)
+    found = [
+        *server.get("/api").read(parse_core_versions),
+        *(version for versions in groups.values() for version in versions),
+        *server.get("/").read(parse_paths),
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def parse_core_versions(document: Document) -> tuple[str, ...]:
+    """The versions of the core group."""
+    versions = documents.texts(documents.require_kind(document, "APIVersions"), "versions")
+    return tuple(names.check_group_version(version) for version in versions)
+
+
+def parse_groups(document: Document) -> dict[str, tuple[str, ...]]:
+    """The group/versions of every other group."""
+    found = {}
+    for group in documents.sections(documents.require_kind(document, "APIGroupList"), "groups"):
+        versions = documents.sections(group, "versions")
+        found[documents.text(group, "name")] = tuple(
+            names.check_group_version(documents.text(version, "groupVersion"))
+            for version in versions
+        )
+    return found
+
+
+def parse_paths(document: Document) -> tuple[str, ...]:
+    """The group/versions among the paths that a server has."""
+    paths = documents.texts(document, "paths")
+    if "/apis" not in paths:
+        raise documents.MalformedError("its paths lack /apis")
+    found = (_GROUP_VERSION_PATH.fullmatch(path) for path in paths)
+    return tuple(names.check_group_version(one[1]) for one in found if one)
 
 
 def _serves(server: ApiServer, group_version: str) -> bool:
-    """Whether this very server has it. Its list can't tell: all servers share that in etcd.
-
-    So a server lists what only others have, and leaves out what the last one to start lacks.
-    """
+    """Whether this very server has it, which it may also list since others do."""
     try:
-        server.get(names.api_path(group_version))
+        _read_resources(server, group_version)
     except ServerFault as fault:
         if fault.status != 404:
             raise
@@ -160,24 +219,54 @@ def _serves(server: ApiServer, group_version: str) -> bool:
     return True
 
 
-def _collect(
-    served: dict[str, ServedResource], group_version: str, resources: Sequence[Mapping[str, Any]]
-) -> None:
+def _read_resources(server: ApiServer, group_version: str) -> tuple[ServedResource, ...]:
+    answer = server.get(names.api_path(group_version))
+    return answer.read(partial(parse_resources, group_version=group_version))
+
+
+def parse_resources(document: Document, *, group_version: str) -> tuple[ServedResource, ...]:
+    """The resources in the discovery document of one group/version."""
+    documents.require_kind(document, "APIResourceList")
+    if documents.text(document, "groupVersion") != group_version:
+        raise documents.MalformedError(f"it is not about {group_version}")
     group, _version = names.split_group_version(group_version)
-    for item in resources:
-        # Subresources are never stored by themselves.
-        if "/" in item["name"]:
-            continue
-        name = names.resource_name(group=group, plural=item["name"])
-        known = served.get(name)
-        shown = item.get("storageVersionHash") or ""
-        served[name] = ServedResource(
-            resource=name,
-            kind=item["kind"],
-            storage_hash=known.storage_hash if known else shown,
-            served_versions=(*(known.served_versions if known else ()), group_version),
-            verbs=frozenset(item.get("verbs") or ()) | (known.verbs if known else frozenset()),
-            namespaced=bool(item.get("namespaced")),
-            contradictory=known is not None
-            and (known.contradictory or known.storage_hash != shown),
+    shown = (
+        ServedResource(
+            resource=names.resource_name(group=group, plural=documents.text(item, "name")),
+            kind=documents.optional_text(item, "kind"),
+            storage_hash=documents.optional_text(item, "storageVersionHash"),
+            served_versions=(group_version,),
+            verbs=frozenset(documents.texts(item, "verbs")),
+            namespaced=documents.flag(item, "namespaced"),
         )
+        for item in documents.sections(document, "resources")
+        # Subresources are never stored by themselves.
+        if "/" not in documents.text(item, "name")
+    )
+    return tuple(_check_resource(one) for one in shown)
+
+
+def _check_resource(served: ServedResource) -> ServedResource:
+    """The same, if it can be true. Metrics, which are never stored, have names of any form."""
+    if served.persisted:
+        names.split_resource(served.resource)
+        if not served.kind:
+            raise documents.MalformedError(f"{served.resource} has no kind")
+    return served
+
+
+def _collect(served: dict[str, ServedResource], shown: Sequence[ServedResource]) -> None:
+    """Add what one group/version shows to what others have shown of the same resources."""
+    for resource in shown:
+        known = served.get(resource.resource)
+        served[resource.resource] = resource if known is None else _joined(known, resource)
+
+
+def _joined(known: ServedResource, shown: ServedResource) -> ServedResource:
+    return replace(
+        shown,
+        storage_hash=known.storage_hash,
+        served_versions=(*known.served_versions, *shown.served_versions),
+        verbs=known.verbs | shown.verbs,
+        contradictory=known.contradictory or known.storage_hash != shown.storage_hash,
+    )

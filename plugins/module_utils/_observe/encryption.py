@@ -8,9 +8,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.encryption import (
+    EncryptionConfig,
+    read_encryption,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
     Access,
     ApiServer,
@@ -18,24 +21,27 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.serve
     ServerFault,
 )
 
-_HASH = re.compile(
-    r'^apiserver_encryption_config_controller_last_config_info\{[^}]*[{,]hash="([^"]+)"',
-    re.MULTILINE,
-)
-
 
 def observe_encryption(
     access: Access, addresses: Iterable[str], *, timeout: float
 ) -> dict[str, str]:
     """The hash of each server's configuration; empty where it does not tell."""
+    configs = observe_encryption_configs(access, addresses, timeout=timeout)
+    return {address: one.hash for address, one in configs.items()}
+
+
+def observe_encryption_configs(
+    access: Access, addresses: Iterable[str], *, timeout: float
+) -> dict[str, EncryptionConfig]:
+    """What each server's metrics tell of its configuration."""
     found = {}
     for address in addresses:
         server = ApiServer(access, address, Deadline(timeout))
         try:
-            shown = _HASH.search(server.get("/metrics", accept="text/plain").body.decode())
+            body = server.get("/metrics", accept="text/plain").body
+            found[address] = read_encryption(body.decode("utf-8", "replace"))
         except ServerFault:
-            shown = None
+            found[address] = EncryptionConfig()
         finally:
             server.close()
-        found[address] = shown[1] if shown else ""
     return found

@@ -13,15 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import partial
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.audited import Shown
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.checks.facts import (
     NAMED,
     ListFacts,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.keys import same_objects
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.passes import (
+    served_version,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.rewrites import ObjectName
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.settling import Look
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.objects import (
     ObjectList,
     observe_namespaces,
@@ -34,9 +41,15 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.serve
     ServerFault,
 )
 
+Found = TypeVar("Found")
+
 _CONNECTIONS = 4
 # In so many namespaces at most is looked for what can't be read.
 _NAMESPACES = 200
+
+
+class _OverError(Exception):
+    """The revision that was to be listed at has been compacted."""
 
 
 def observe_lists(
@@ -47,32 +60,106 @@ def observe_lists(
     samples: int,
     timeout: float,
     tell: Callable[[Callable[[], str]], None],
+    at: Callable[[str], int] = lambda resource: 0,
 ) -> dict[str, ListFacts]:
-    """List every resource, a few at a time; `served` are all group/versions that are served."""
+    """List every resource, a few at a time; `served` are all group/versions that are served.
+
+    `at` tells the revision of etcd to list a resource at; 0, or one that is over, is now.
+    """
+    with closing(ApiServer(access, access.host, Deadline(timeout))) as first:
+        namespaces = observe_namespaces(first)
+
+    def observe(server: ApiServer, listing: ObjectList) -> ListFacts:
+        read = partial(_observe_list, server, listing, namespaces, served, samples)
+        try:
+            listed = read(at(listing.resource))
+        except _OverError:
+            listed = read(0)
+        tell(lambda: f"all of {listing.resource} was listed")
+        return listed
+
+    return _with_each(access, listings, observe, timeout=timeout)
+
+
+def _with_each(
+    access: Access,
+    listings: Sequence[ObjectList],
+    observe: Callable[[ApiServer, ObjectList], Found],
+    *,
+    timeout: float,
+) -> dict[str, Found]:
+    """What is observed of each, a few at a time, each over a connection that is kept."""
     servers: SimpleQueue[ApiServer] = SimpleQueue()
     for _number in range(_CONNECTIONS):
         servers.put(ApiServer(access, access.host, Deadline(timeout)))
-    first = servers.get()
-    namespaces = observe_namespaces(first)
-    servers.put(first)
 
-    def observe(listing: ObjectList) -> ListFacts:
+    def one(listing: ObjectList) -> Found:
         server = servers.get()
+        server.deadline = server.deadline.anew()
         try:
             with serving(access, listing, server) as asked:
-                listed = _observe_list(asked, listing, namespaces, served, samples)
-            tell(lambda: f"all of {listing.resource} was listed")
-            return listed
+                return observe(asked, listing)
         finally:
             servers.put(server)
 
     try:
         with ThreadPoolExecutor(_CONNECTIONS) as pool:
-            found = pool.map(observe, listings)
-            return {one.resource: facts for one, facts in zip(listings, found)}
+            return {
+                listing.resource: found for listing, found in zip(listings, pool.map(one, listings))
+            }
     finally:
         while not servers.empty():
             servers.get().close()
+
+
+def listings_of(seen: Look) -> dict[str, ObjectList]:
+    """How to list each resource that is stored; those that are the same objects, once."""
+    found: dict[str, ObjectList] = {}
+    for name, agreement in seen.agreements.items():
+        served = next(
+            (one.resources[name] for one in seen.sight.servers if name in one.resources), None
+        )
+        if agreement.origin == "aggregated" or served is None or "list" not in served.verbs:
+            continue
+        if not any(one in found for one in same_objects(name)):
+            version = served_version(seen.sight, name)
+            found[name] = ObjectList(
+                name,
+                version,
+                namespaced=served.namespaced,
+                served_by=_served_by(seen, name, version),
+            )
+    return found
+
+
+def _served_by(seen: Look, resource: str, version: str) -> str:
+    """A server that serves it, where others do not, as in the middle of a roll."""
+    serving = [
+        server.address
+        for server in seen.sight.servers
+        if resource in server.resources and version in server.resources[resource].served_versions
+    ]
+    return "" if len(serving) == len(seen.sight.servers) else serving[0]
+
+
+def observe_counts(
+    access: Access,
+    listings: Sequence[ObjectList],
+    *,
+    at: Callable[[str], int],
+    timeout: float,
+) -> dict[str, Shown]:
+    """How many objects servers show of each resource at a revision, by one short request each."""
+
+    def count(server: ApiServer, listing: ObjectList) -> Shown:
+        try:
+            return Shown(listing.count_at(server, at(listing.resource)))
+        except ServerFault as fault:
+            if fault.lasting:
+                raise
+            return Shown(None, fault.fault)
+
+    return _with_each(access, listings, count, timeout=timeout)
 
 
 @contextmanager
@@ -94,6 +181,7 @@ def _observe_list(
     namespaces: Sequence[str],
     served: Collection[str],
     samples: int,
+    revision: int,
 ) -> ListFacts:
     known = frozenset(namespaces)
     count = 0
@@ -102,7 +190,7 @@ def _observe_list(
     orphans: list[str] = []
     unserved: list[str] = []
     try:
-        for page, metadata in listing.read_metadata(server):
+        for page, metadata in listing.read_metadata(server, at=revision):
             server.deadline = server.deadline.anew()
             count += len(page.names)
             names += _spread([one for one in page.names if one.name], samples)
@@ -114,6 +202,8 @@ def _observe_list(
             orphans += listing.read_orphans(server, namespaces)
             names = _somewhere(server, listing) if names else []
     except ServerFault as fault:
+        if revision and fault.status == 410:
+            raise _OverError from fault
         if fault.lasting:
             raise
         if not unreadable(fault):
@@ -131,6 +221,7 @@ def _observe_list(
         unserved_fields=tuple(unserved[:NAMED]),
         unserved_count=len(unserved),
         samples=_spread(names, samples),
+        revision=revision,
     )
 
 

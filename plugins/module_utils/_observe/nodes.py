@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe import documents
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.documents import Document
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
     ApiServer,
     ServerFault,
@@ -26,23 +28,36 @@ def observe_kubelets(entry: ApiServer) -> dict[str, str]:
     query = {"limit": "100"}
     while True:
         entry.deadline = entry.deadline.anew()
-        document = entry.get(_NODES, **query).json()
-        for item in document.get("items") or []:
-            told = (item.get("status") or {}).get("nodeInfo") or {}
-            found[item["metadata"]["name"]] = told.get("kubeletVersion") or ""
-        token = (document.get("metadata") or {}).get("continue")
+        page, token = entry.get(_NODES, **query).read(parse_kubelets)
+        found |= page
         if not token:
             return found
         query["continue"] = token
 
 
+def parse_kubelets(document: Document) -> tuple[dict[str, str], str]:
+    """One page of nodes with the release of each, and where the next begins."""
+    found = {}
+    for item in documents.list_items(document, "NodeList"):
+        told = documents.section(documents.section(item, "status"), "nodeInfo")
+        name = documents.text(documents.section(item, "metadata"), "name")
+        found[name] = documents.optional_text(told, "kubeletVersion")
+    return found, documents.continue_token(document)
+
+
 def observe_leader(entry: ApiServer) -> str:
     """The hostname of the controller manager that leads; empty where none tells."""
     try:
-        spec = entry.get(f"{LEASES}/{_LEADER}").json().get("spec") or {}
+        return entry.get(f"{LEASES}/{_LEADER}").read(parse_leader)
     except ServerFault as fault:
         if fault.status == 404:
             return ""
         raise
-    hostname, _underscore, _unique = (spec.get("holderIdentity") or "").rpartition("_")
+
+
+def parse_leader(document: Document) -> str:
+    """The host in the Lease of the controller manager that leads."""
+    documents.require_kind(document, "Lease", name=_LEADER)
+    holder = documents.optional_text(documents.section(document, "spec"), "holderIdentity")
+    hostname, _underscore, _unique = holder.rpartition("_")
     return hostname

@@ -13,7 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide import names, pages
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide import (
+    answers,
+    names,
+    pages,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.rewrites import ObjectName
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
     Answer,
@@ -85,7 +89,7 @@ class ObjectList:
         A token that has expired is replaced by the one that the server offers.
         """
         answer = self._read(server, namespace, token, limit)
-        return self._names(answer.json(), namespace, size=len(answer.body))
+        return self._names(server, answer.json(), namespace, size=len(answer.body))
 
     def read_metadata(
         self, server: ApiServer, *, namespace: str = "", at: int = 0
@@ -98,7 +102,7 @@ class ObjectList:
         while True:
             answer = self._read(server, namespace, token, limit, at)
             document = answer.json()
-            page = self._names(document, namespace, size=len(answer.body))
+            page = self._names(server, document, namespace, size=len(answer.body))
             yield page, [item["metadata"] for item in document.get("items") or []]
             token, limit = page.token, page.next_limit
             if not token:
@@ -120,38 +124,84 @@ class ObjectList:
                     )
                 return server.get(self.path(namespace), accept=_METADATA_LIST, **query)
             except ServerFault as fault:
-                if fault.status != 410 or at:
+                if fault.status != 410 or at or not token or server.deadline.passed:
                     raise
                 # It goes on at the same place, with what is there now; none means: from the start.
-                token = str((fault.document.get("metadata") or {}).get("continue") or "")
+                token = answers.next_token(fault.document)
 
-    def _names(self, document: Mapping[str, Any], namespace: str, *, size: int) -> NamesPage:
-        if self.resource in _TABLE_ONLY:
-            rows = document.get("rows") or []
-            found = [ObjectName(str(row["cells"][0]), namespace) for row in rows]
-        else:
-            found = [_name(item["metadata"]) for item in document.get("items") or []]
-        metadata = document.get("metadata") or {}
-        remaining = int(metadata.get("remainingItemCount") or 0)
+    def _names(
+        self, server: ApiServer, document: object, namespace: str, *, size: int
+    ) -> NamesPage:
+        table = self.resource in _TABLE_ONLY
+        try:
+            read = answers.read_list(document, table=table, namespace=namespace)
+        except answers.WrongAnswer as wrong:
+            raise _wrong_answer(server, f"a list of {self.resource}", wrong) from wrong
         return NamesPage(
-            names=tuple(found),
-            token=str(metadata.get("continue") or ""),
-            remaining=remaining,
-            version=str(metadata.get("resourceVersion") or ""),
-            next_limit=pages.list_limit(left=remaining, names=len(found), size=size),
+            names=read.names,
+            token=read.token,
+            remaining=read.remaining,
+            version=read.version,
+            next_limit=pages.list_limit(left=read.remaining, names=len(read.names), size=size),
         )
+
+    def rewrite(self, server: ApiServer, name: ObjectName) -> tuple[Mapping[str, Any], int]:
+        """Have one object written as this server encodes it: its metadata, and the bytes of both.
+
+        An answer that is not about this very object is a fault of the server.
+        """
+        path = self.path(name.namespace, name.name)
+        accept, query = self.answer_type
+        answer = server.rewrite(path, accept=accept, query=query)
+        table = self.resource in _TABLE_ONLY
+        return self._object(server, answer, name, table=table), len(answer.body) + len(path)
 
     def try_rewrite(self, server: ApiServer, name: ObjectName) -> None:
         """Have one object written without effect: webhooks and validation judge it all the same."""
-        server.rewrite(
+        answer = server.rewrite(
             self.path(name.namespace, name.name),
             accept=_TABLE,
             query={"includeObject": "None", "dryRun": "All"},
         )
+        self._object(server, answer, name, table=True)
 
     def read_one(self, server: ApiServer, name: ObjectName) -> None:
         """Have one object read in this group/version; only its metadata comes."""
-        server.get(self.path(name.namespace, name.name), accept=self.answer_type[0])
+        accept, query = self.answer_type
+        answer = server.get(self.path(name.namespace, name.name), accept=accept, **query)
+        self._object(server, answer, name, table=self.resource in _TABLE_ONLY)
+
+    def is_there(self, server: ApiServer, name: ObjectName) -> bool:
+        """Whether an object is there."""
+        return bool(self.read_version(server, name))
+
+    def read_version(self, server: ApiServer, name: ObjectName) -> str:
+        """The resourceVersion of an object, or nothing if a GET of that very name says so (R13).
+
+        Who only patches can't tell: an admission webhook may answer 404 or 410 as well.
+        """
+        path = self.path(name.namespace, name.name)
+        try:
+            answer = server.get(path, accept=_TABLE, includeObject="None")
+        except ServerFault as fault:
+            if self.calls_missing(fault, name):
+                return ""
+            raise
+        return str(self._object(server, answer, name, table=True)["resourceVersion"])
+
+    def calls_missing(self, fault: ServerFault, name: ObjectName) -> bool:
+        """Whether the answer to a GET says that this object is not there."""
+        return fault.status == 404 and answers.names_missing(
+            fault.document, resource=self.resource, name=name
+        )
+
+    def _object(
+        self, server: ApiServer, answer: Answer, name: ObjectName, *, table: bool
+    ) -> Mapping[str, Any]:
+        try:
+            return answers.read_object(answer.json(), table=table, name=name)
+        except answers.WrongAnswer as wrong:
+            raise _wrong_answer(server, f"{name} of {self.resource}", wrong) from wrong
 
     def count(self, server: ApiServer) -> int | None:
         """How many objects there are; None if nobody can tell, since one can't be decoded."""
@@ -163,23 +213,48 @@ class ObjectList:
             return None
         return len(page.names) + page.remaining
 
-    def count_at(self, server: ApiServer, revision: int) -> int | None:
-        """How many objects a server showed at a revision; None if that is over, or unreadable."""
+    def count_at(self, server: ApiServer, revision: int) -> int:
+        """How many objects a server shows at a revision, by one page of one object."""
         server.deadline = server.deadline.anew()
-        try:
-            return sum(len(page.names) for page, _m in self.read_metadata(server, at=revision))
-        except ServerFault as fault:
-            if fault.status != 410 and not unreadable(fault):
-                raise
-            return None
+        answer = self._read(server, "", "", 1, revision)
+        page = self._names(server, answer.json(), "", size=len(answer.body))
+        if page.token and not page.remaining:
+            raise ServerFault(
+                f"it does not tell how many objects of {self.resource} are left",
+                "Take away the proxy that strips remainingItemCount.",
+            )
+        return len(page.names) + page.remaining
+
+    def read_some(self, server: ApiServer, count: int) -> tuple[ObjectName, ...]:
+        """The names of a few objects: of those written longest ago, where a list tells."""
+        server.deadline = server.deadline.anew()
+        if not self.by_namespace:
+            found = [one for one in self.read_page(server).names if one.name]
+            # Servers document that versions of one resource compare as numbers.
+            found.sort(key=lambda one: int(one.version) if one.version.isdigit() else 0)
+            return tuple(found[:count])
+        if not self.read_page(server, limit=1).names:
+            return ()
+        named: list[ObjectName] = []
+        for namespace in observe_namespaces(server):
+            server.deadline = server.deadline.anew()
+            page = self.read_page(server, namespace=namespace, limit=count - len(named))
+            named += page.names
+            if len(named) >= count:
+                break
+        return tuple(named[:count])
 
     def read_orphans(self, server: ApiServer, namespaces: Iterable[str]) -> tuple[str, ...]:
         """The names of objects outside of these namespaces; where they lie is not told."""
         selector = ",".join(f"metadata.namespace!={one}" for one in namespaces)
-        document = server.get(
+        answer = server.get(
             self.path(), accept=_TABLE, includeObject="None", fieldSelector=selector, limit="500"
-        ).json()
-        return tuple(str(row["cells"][0]) for row in document.get("rows") or [])
+        )
+        try:
+            found = answers.read_list(answer.json(), table=True)
+        except answers.WrongAnswer as wrong:
+            raise _wrong_answer(server, f"a list of {self.resource}", wrong) from wrong
+        return tuple(one.name for one in found.names)
 
 
 def unreadable(fault: ServerFault) -> bool:
@@ -200,16 +275,8 @@ def observe_namespaces(server: ApiServer) -> tuple[str, ...]:
             return tuple(sorted(set(found)))
 
 
-def read_answer(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The metadata in an answer about one object; a Table carries little more than its version."""
-    metadata = document.get("metadata")
-    return metadata if isinstance(metadata, Mapping) else {}
-
-
-def _name(metadata: Mapping[str, Any]) -> ObjectName:
-    return ObjectName(
-        # One that was broken in etcd may have none.
-        name=str(metadata.get("name") or ""),
-        namespace=str(metadata.get("namespace") or ""),
-        version=str(metadata.get("resourceVersion") or ""),
+def _wrong_answer(server: ApiServer, asked: str, wrong: answers.WrongAnswer) -> ServerFault:
+    return ServerFault(
+        f"{server.address} did not answer with {asked}: {wrong}",
+        "See whether a proxy or a load balancer answers in the server's place.",
     )

@@ -13,6 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.answers import (
+    explain_refused,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.checks.facts import (
     SampleFacts,
 )
@@ -39,7 +42,15 @@ def try_samples(
         except ServerFault as fault:
             fate = judge_fault(status=fault.status, document=fault.document)
             said = str(fault.document.get("message") or fault.fault)
-            if fate in ("gone", "orphan"):
+            if fate in ("missing", "orphan"):
+                # Deleted meanwhile, or refused in these words: only a GET can tell.
+                try:
+                    there = listing.is_there(server, name)
+                except ServerFault as unread:
+                    return SampleFacts(refused=tuple(refused), untried=unread.fault)
+                if there:
+                    told = explain_refused(fault.document, resource=listing.resource, name=name)
+                    refused.append((str(name), told or said))
                 continue
             # A webhook with side effects can't be asked without effect.
             if fate != "denied" or "dry run" in said:
@@ -58,7 +69,7 @@ def try_versions(
         try:
             listing.read_one(server, sample)
         except ServerFault as fault:
-            if fault.status != 404:
+            if not listing.calls_missing(fault, sample):
                 said = str(fault.document.get("message") or fault.fault)
                 failed.append((listing.group_version, said))
     return tuple(failed)

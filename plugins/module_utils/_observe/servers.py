@@ -9,30 +9,46 @@
 from __future__ import annotations
 
 import copy
+import io
+import ipaddress
 import json
 import re
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException, HTTPResponse, IncompleteRead
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.addresses import (
+    with_brackets,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors import (
     LockstepError,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.urls import (
+    passwords_in,
+    without_user,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe import documents
 
 try:
     import urllib3
     from ansible_collections.kubernetes.core.plugins.module_utils.k8s import client as k8s_client
     from kubernetes.client.rest import RESTClientObject
     from kubernetes.config import ConfigException
+    from urllib3._collections import HTTPHeaderDict
 except ImportError:
     # The module's entry point reports the missing library before anything is called here.
     pass
+
+Parsed = TypeVar("Parsed")
+# Several may have the same name.
+Headers = tuple[tuple[str, str], ...]
 
 RBAC_REMEDY = (
     "Grant it to the user of this kubeconfig; the ClusterRoles in docs/reference/rbac.md hold"
@@ -147,7 +163,13 @@ def read_access(module: Any) -> Access:
         ) from error
     if module.params.get("tls_server_name"):
         configuration.tls_server_name = module.params["tls_server_name"]
+    _check_files(module.params)
+    # They may come from a kubeconfig or from the environment.
+    module.no_log_values.update(passwords_in([configuration.host, configuration.proxy]))
     _check_url(str(configuration.host), "host")
+    if module.params.get("proxy"):
+        _check_url(module.params["proxy"], "proxy")
+    configuration.host = without_user(str(configuration.host))
     return Access(configuration, headers)
 
 
@@ -158,10 +180,27 @@ class Answer:
     body: bytes
     # The header Date.
     date: str | None
+    # The method and the path that it answers.
+    asked: str = "the request"
 
     def json(self) -> dict[str, Any]:
-        """The document as data."""
-        return dict(json.loads(self.body))
+        """The document as data: a JSON object, or a fault of the server."""
+        return self.read(dict)
+
+    def read(self, parse: Callable[[dict[str, Any]], Parsed]) -> Parsed:
+        """What the document says. One that is not what was asked for is a fault of the server.
+
+        This is the one place that turns nonsense into faults: `parse` may fail as it likes.
+        """
+        try:
+            return parse(documents.parse_object(self.body))
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            raise ServerFault(
+                f"{self.asked} was answered with something else than what was asked for:"
+                f" {_explain(error)}",
+                "See what answers at that address: it must be an API server itself, not the page"
+                " of a proxy or of a load balancer.",
+            ) from error
 
     def clock(self) -> datetime:
         """The time by the clock of the server that answered."""
@@ -187,14 +226,22 @@ class ApiServer:
         configuration.connection_pool_maxsize = 1
         self.address = address
         self.deadline = deadline
-        self._headers = {
-            "User-Agent": USER_AGENT,
-            **_auth_headers(configuration),
-            **access.headers,
-        }
-        self._pool = RESTClientObject(configuration).pool_manager
-        # Found once: to find it anew for each request costs as much as all the rest of it.
-        self._connection = self._pool.connection_from_url(address)
+        self._headers = _flat_headers(
+            {"User-Agent": USER_AGENT, **_auth_headers(configuration), **access.headers}
+        )
+        try:
+            self._pool = RESTClientObject(configuration).pool_manager
+            # Found once: to find it anew for each request costs as much as all the rest of it.
+            self._connection = self._pool.connection_from_url(address)
+        except (urllib3.exceptions.HTTPError, ImportError, OSError, ValueError) as error:
+            raise LockstepError(
+                f"The connection to {address} can't be set up",
+                f"{type(error).__name__}: {error}",
+                "Correct the proxy, the CA and the client certificate in the options or in the"
+                " kubeconfig",
+            ) from error
+        self._patience = _Patience()
+        self._connection.ConnectionCls = _timed(self._connection.ConnectionCls, self._patience)
         self._rewriting: Any = None
         parts = urlsplit(address)
         # A server may be served below a path. A proxy for plain HTTP wants the whole address.
@@ -231,10 +278,12 @@ class ApiServer:
                 self._connection._new_conn(),
                 urlsplit(self.address).netloc.rpartition("@")[2],
                 self._headers,
+                self._patience,
             )
         target = self._prefix + path + (f"?{urlencode(query)}" if query else "")
         try:
-            status, headers, body = self._rewriting.patch(target, accept, self.deadline.left())
+            self._patience.begin(self.deadline.left())
+            status, headers, body = self._rewriting.patch(target, accept)
         except (urllib3.exceptions.HTTPError, HTTPException, OSError, ValueError) as error:
             self._rewriting.close()
             raise _connection_fault(error, self) from error
@@ -285,13 +334,16 @@ class ApiServer:
         accept: str,
         document: Mapping[str, Any] | None,
     ) -> Answer:
-        headers = {"Accept": accept, **self._headers}
+        headers = HTTPHeaderDict(Accept=accept)
+        for name, value in self._headers:
+            headers.add(name, value)
         body = None
         if document is not None:
             headers["Content-Type"] = _MERGE_PATCH if method == "PATCH" else _JSON
             body = json.dumps(document)
         target = path + (f"?{urlencode(query)}" if query else "")
         left = self.deadline.left()
+        self._patience.begin(left)
         try:
             answer = self._connection.request(
                 method,
@@ -307,6 +359,70 @@ class ApiServer:
         return _read_answer(answer.status, answer.headers, answer.data, f"{method} {path}")
 
 
+class _Patience:
+    """How long the request that is under way may still take, as a whole."""
+
+    def __init__(self) -> None:
+        self._end = 0.0
+
+    def begin(self, seconds: float) -> None:
+        """A request begins, which may take so long."""
+        self._end = time.monotonic() + seconds
+
+    def left(self) -> float:
+        """Seconds left; none left is a timeout."""
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("timed out")
+        return left
+
+
+class _TimedSocket:
+    """A socket that http.client reads an answer from, and that a drip of bytes can't hold up.
+
+    A socket's own timeout begins anew with every byte that comes.
+    """
+
+    def __init__(self, connection: Any, patience: _Patience) -> None:
+        self._connection, self._patience = connection, patience
+
+    def makefile(self, _mode: str = "rb") -> io.BufferedReader:
+        return io.BufferedReader(_TimedStream(self._connection, self._patience))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+
+class _TimedStream(io.RawIOBase):
+    """What comes through a socket while there is patience left."""
+
+    def __init__(self, connection: Any, patience: _Patience) -> None:
+        super().__init__()
+        self._connection, self._patience = connection, patience
+        self._stream = connection.makefile("rb", buffering=0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        self._connection.settimeout(self._patience.left())
+        read: int | None = self._stream.readinto(buffer)
+        return read
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+def _timed(connection: Any, patience: _Patience) -> Any:
+    """A class of connections whose answers must have come as a whole in time."""
+
+    def read_response(sock: Any, *arguments: Any, **options: Any) -> HTTPResponse:
+        return HTTPResponse(_TimedSocket(sock, patience), *arguments, **options)  # type: ignore[arg-type]
+
+    return type("TimedConnection", (connection,), {"response_class": staticmethod(read_response)})
+
+
 class _RewritingConnection:
     """Sends empty patches over a connection of urllib3, and reads the common answer by itself.
 
@@ -314,22 +430,23 @@ class _RewritingConnection:
     the machine of the server as often as not. Any answer but the common one is left to http.client.
     """
 
-    def __init__(self, connection: Any, host: str, headers: Mapping[str, Any]) -> None:
+    def __init__(self, connection: Any, host: str, headers: Headers, patience: _Patience) -> None:
         self._connection, self._host, self._headers = connection, host, headers
+        self._patience = patience
         self._stream: Any = None
         # What stands behind the target in each request, by what is accepted.
         self._ends: dict[str, bytes] = {}
 
-    def patch(self, target: str, accept: str, timeout: float) -> tuple[int, Any, bytes]:
+    def patch(self, target: str, accept: str) -> tuple[int, Any, bytes]:
         """Status, headers (none of them where all went well) and body of one empty patch."""
         if accept not in self._ends:
             self._ends[accept] = self._end(accept)
         if self._stream is None:
-            self._connection.timeout = timeout
+            self._connection.timeout = self._patience.left()
             self._connection.connect()
-            self._stream = self._connection.sock.makefile("rb")
+            self._stream = _TimedSocket(self._connection.sock, self._patience).makefile()
         # In one piece: the server would wake up for each.
-        self._connection.sock.settimeout(timeout)
+        self._connection.sock.settimeout(self._patience.left())
         self._connection.sock.sendall(b"PATCH " + target.encode("ascii") + self._ends[accept])
         head, end, _rest = self._stream.peek(1).partition(b"\r\n\r\n")
         length = _PLAIN_ANSWER.match(head)
@@ -349,14 +466,14 @@ class _RewritingConnection:
         self._connection.close()
 
     def _end(self, accept: str) -> bytes:
-        headers = {
-            "Host": self._host,
-            "Accept": accept,
-            "Content-Type": _MERGE_PATCH,
-            "Content-Length": "2",
-            **self._headers,
-        }
-        lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        headers = (
+            ("Host", self._host),
+            ("Accept", accept),
+            ("Content-Type", _MERGE_PATCH),
+            ("Content-Length", "2"),
+            *self._headers,
+        )
+        lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
         return f" HTTP/1.1\r\n{lines}\r\n{{}}".encode("latin-1")
 
     def _read_any(self) -> tuple[int, Any, bytes]:
@@ -393,60 +510,107 @@ class PublishedServers:
     count: int
     # It moves whenever a server joins or leaves, so that one that did both does not go unseen.
     generation: str = ""
+    # The revision of this list, which is a consistent one.
+    revision: int = 0
+
+
+# What a list of the published servers is a list of.
+PUBLISHED_IN = "endpointslices.discovery.k8s.io"
 
 
 def find_servers(entry: ApiServer) -> PublishedServers:
     """The servers as they publish themselves."""
-    slices = entry.get(
+    answer = entry.get(
         "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices",
         labelSelector="kubernetes.io/service-name=kubernetes",
-    ).json()
+    )
+    return answer.read(parse_published)
+
+
+def parse_published(document: documents.Document) -> PublishedServers:
+    """The servers in the EndpointSlices of default/kubernetes."""
     families: dict[str, set[str]] = {}
-    for item in slices["items"]:
-        port = next((p["port"] for p in item.get("ports") or [] if p.get("name") == "https"), 6443)
+    versions = []
+    for item in documents.list_items(document, "EndpointSliceList"):
+        ports = documents.sections(item, "ports")
+        https = [
+            documents.number(port, "port")
+            for port in ports
+            if documents.optional_text(port, "name") == "https"
+        ]
         for address in ready_addresses(item):
-            host = f"[{address}]" if ":" in address else address
-            families.setdefault(item["addressType"], set()).add(f"https://{host}:{port}")
+            host = with_brackets(str(ipaddress.ip_address(address)))
+            family = documents.text(item, "addressType")
+            families.setdefault(family, set()).add(f"https://{host}:{(*https, 6443)[0]}")
+        metadata = documents.required_section(item, "metadata")
+        versions.append(
+            f"{documents.text(metadata, 'uid')}:{documents.number(metadata, 'generation')}"
+        )
     addresses = {address for family in families.values() for address in family}
     count = max((len(family) for family in families.values()), default=0)
-    versions = (
-        f"{m['uid']}:{m['generation']}" for m in (one["metadata"] for one in slices["items"])
+    metadata = documents.required_section(document, "metadata")
+    return PublishedServers(
+        addresses=tuple(sorted(addresses)),
+        count=count,
+        generation=" ".join(sorted(versions)),
+        revision=int(documents.text(metadata, "resourceVersion")),
     )
-    return PublishedServers(tuple(sorted(addresses)), count, " ".join(sorted(versions)))
 
 
-def ready_addresses(endpoint_slice: Mapping[str, Any]) -> list[str]:
+def ready_addresses(endpoint_slice: documents.Document) -> list[str]:
     """The addresses in one EndpointSlice that take traffic; no condition means that they do."""
     return [
         address
-        for endpoint in endpoint_slice.get("endpoints") or []
-        if (endpoint.get("conditions") or {}).get("ready") is not False
-        for address in endpoint.get("addresses") or []
+        for endpoint in documents.sections(endpoint_slice, "endpoints")
+        if documents.section(endpoint, "conditions").get("ready") is not False
+        for address in documents.texts(endpoint, "addresses")
     ]
 
 
-def normalise_addresses(addresses: list[str]) -> list[str]:
+def normalise_addresses(addresses: list[str], *, option: str = "servers") -> list[str]:
     """Servers as users write them (host, host:port or URL), as URLs; wrong ones are named."""
     urls = []
     for address in addresses:
-        url = address if "://" in address else f"https://{address}"
-        _check_url(url, "servers")
-        urls.append(url.rstrip("/"))
+        url = address if "://" in address else f"https://{with_brackets(address)}"
+        _check_url(url, option)
+        urls.append(without_user(url).rstrip("/"))
     return list(dict.fromkeys(urls))
 
 
+def _check_files(params: Mapping[str, Any]) -> None:
+    for option in ("ca_cert", "client_cert", "client_key"):
+        path = params.get(option)
+        if not path or (option == "ca_cert" and params.get("validate_certs") is False):
+            continue
+        try:
+            with Path(path).open("rb"):
+                pass
+        except OSError as error:
+            raise LockstepError(
+                f"The option {option} names {path}",
+                f"It can't be read: {error.strerror}",
+                "Give the path of a PEM file on the host that runs the task",
+            ) from error
+
+
 def _check_url(url: str, option: str) -> None:
+    what = "an API server"
+    schemes: tuple[str, ...] = ("https", "http")
+    if option == "proxy":
+        what = "a proxy"
+        schemes = ("http", "https", "socks5", "socks5h", "socks4", "socks4a")
     try:
         parts = urlsplit(url)
-        good = parts.scheme in ("https", "http") and bool(parts.hostname) and " " not in url
+        good = parts.scheme in schemes and bool(parts.hostname)
+        good = good and not re.search(r"[\s\x00-\x1f]", url)
         good = good and (parts.port is None or parts.port > 0)
     except ValueError:
         good = False
     if not good:
         raise LockstepError(
             f"The option {option} holds {url!r}.",
-            "That is not the URL of an API server.",
-            "Give it as https://HOST:PORT.",
+            f"That is not the URL of {what}.",
+            f"Give it as {schemes[0]}://HOST:PORT, an IPv6 address in brackets.",
         )
 
 
@@ -458,20 +622,58 @@ def _auth_headers(configuration: Any) -> dict[str, str]:
     }
 
 
+def _flat_headers(headers: Mapping[str, Any]) -> Headers:
+    """One header for each value: a user may be impersonated with several groups."""
+    flat = tuple(
+        (name, str(one))
+        for name, value in headers.items()
+        for one in (value if isinstance(value, (list, tuple)) else [value])
+    )
+    for name, value in flat:
+        if re.search(r"[\x00-\x08\x0a-\x1f\x7f]", value) or not _is_latin(value):
+            # What it holds is not shown: it may be a token.
+            raise LockstepError(
+                f"The header {name} can't be sent",
+                "It would hold a line break, or another character that no header may hold",
+                "Correct the token, the password or the name of the user, in the options or in the"
+                " kubeconfig",
+            )
+    return flat
+
+
+def _is_latin(text: str) -> bool:
+    try:
+        text.encode("latin-1")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _date(text: str | None) -> datetime | None:
     """The Date header, as a time with a zone."""
-    if not text:
+    try:
+        date = parsedate_to_datetime(text or "")
+    except (ValueError, TypeError, OverflowError):
         return None
-    date = parsedate_to_datetime(text)
     return date if date.tzinfo else date.replace(tzinfo=timezone.utc)
 
 
 def _seconds(text: str | None) -> float:
     """The header Retry-After; servers give it in seconds."""
     try:
-        return max(float(text or 0), 0.0)
+        seconds = float(text or 0)
     except ValueError:
         return 0.0
+    return seconds if 0 <= seconds < float("inf") else 0.0
+
+
+def _explain(error: Exception) -> str:
+    """What is wrong with a document, by what was raised while it was read."""
+    if isinstance(error, documents.MalformedError):
+        return error.why
+    if isinstance(error, LockstepError):
+        return error.what
+    return f"{type(error).__name__}: {error}"
 
 
 def _connection_fault(error: Exception, server: ApiServer) -> ServerFault:
@@ -502,10 +704,24 @@ def _connection_fault(error: Exception, server: ApiServer) -> ServerFault:
     if any(type(link).__name__ in ("gaierror", "NameResolutionError") for link in chain):
         return ServerFault("the name can't be resolved", "Correct the address, or the DNS.")
     # Last of the known ones: some versions of urllib3 call a refused connection a timeout too.
-    if any(isinstance(link, (urllib3.exceptions.TimeoutError, TimeoutError)) for link in chain):
+    timeouts = (urllib3.exceptions.TimeoutError, TimeoutError)
+    # Before Python 3.10 that of a socket is another one.
+    if any(isinstance(link, timeouts) or type(link).__name__ == "timeout" for link in chain):
         return ServerFault(
             f"no answer within {server.deadline.seconds:g} s",
             "See whether the server is frozen or cut off; raise timeout if it is only slow.",
+        )
+    if any(isinstance(link, (FileNotFoundError, IsADirectoryError)) for link in chain):
+        return ServerFault(
+            "a certificate or key of the connection is not there",
+            "Correct ca_cert, client_cert and client_key, or the kubeconfig.",
+            lasting=True,
+        )
+    if isinstance(chain[-1], ValueError):
+        return ServerFault(
+            f"the request can't be made of these options ({type(chain[-1]).__name__})",
+            "Correct tls_server_name and the addresses of servers.",
+            lasting=True,
         )
     return ServerFault(
         f"the connection broke: {type(chain[-1]).__name__}: {chain[-1]}",
@@ -531,7 +747,7 @@ def _read_answer(status: int, headers: Any, body: bytes, asked: str) -> Answer:
         fault = _answer_fault(status, body, asked)
         fault.retry_after = _seconds(headers.get("Retry-After"))
         raise fault
-    return Answer(body, headers.get("Date"))
+    return Answer(body, headers.get("Date"), asked)
 
 
 def _answer_fault(status: int, body: bytes, asked: str) -> ServerFault:
@@ -566,8 +782,14 @@ def _answer_fault(status: int, body: bytes, asked: str) -> ServerFault:
 def _status_document(body: bytes) -> dict[str, Any]:
     """A Status object, with a message in any case: the first line of what is none."""
     try:
-        document = dict(json.loads(body))
-        return {**document, "message": str(document["message"])}
-    except (ValueError, KeyError, TypeError):
+        document = documents.parse_object(body)
+        message = documents.text(document, "message")
+    except documents.MalformedError:
         lines = body.decode("utf-8", "replace").strip().splitlines()
         return {"message": lines[0][:200] if lines else "no message"}
+    parts = {
+        key: part
+        for key, part in document.items()
+        if key not in ("details", "metadata") or isinstance(part, dict)
+    }
+    return {**parts, "message": message}

@@ -8,12 +8,10 @@
 
 from __future__ import annotations
 
-import base64
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors import (
     LockstepError,
@@ -24,18 +22,22 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.snapsh
     Disk,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.etcd import (
-    UNAVAILABLE,
-    UNIMPLEMENTED,
     EtcdAccess,
-    EtcdFault,
     Gateway,
-    RangeRequest,
     explain,
-    greet,
+    probe,
     unreachable,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.etcd_answers import (
+    STATUS,
+    UNAVAILABLE,
+    UNIMPLEMENTED,
+    EtcdFault,
+    RangeRequest,
+    snapshot_piece,
+)
 
-_STATUS, _SNAPSHOT = "/v3/maintenance/status", "/v3/maintenance/snapshot"
+_SNAPSHOT = "/v3/maintenance/snapshot"
 # To etcd these two bytes mean from the first key to the last.
 _EVERY_KEY = KeyRange(b"\x00", b"\x00")
 _GATEWAY_ONLY = (
@@ -69,11 +71,11 @@ def find_member(access: EtcdAccess) -> Member:
     for endpoint in access.endpoints:
         gateway = Gateway(access, endpoint)
         try:
-            if greet(access, endpoint) is None:
+            if probe(access, endpoint) is None:
                 raise EtcdFault(UNIMPLEMENTED, "it speaks gRPC only at this address", _GATEWAY_ONLY)
             # Linearizable, so a member that is cut off from the others does not answer it.
             now = gateway.range(RangeRequest(_EVERY_KEY, count_only=True)).source
-            return Member(access, endpoint, now.revision, _size(gateway.ask(_STATUS)))
+            return Member(access, endpoint, now.revision, gateway.ask(STATUS).size)
         except EtcdFault as fault:
             faults[endpoint] = fault
         finally:
@@ -86,7 +88,7 @@ def read_snapshot(member: Member) -> Iterator[bytes]:
     arrived, expected = 0, -1
     try:
         for part in Gateway(member.access, member.endpoint).stream(_SNAPSHOT):
-            piece, left = _piece(part)
+            piece, left = snapshot_piece(part)
             if expected < 0:
                 expected = len(piece) + left + DIGEST_BYTES
             arrived += len(piece)
@@ -128,18 +130,3 @@ def observe_disk(directory: Path) -> Disk:
         directory = directory.parent
     room = os.statvfs(directory)
     return Disk(str(directory), directory.stat().st_dev, room.f_bavail * room.f_frsize)
-
-
-def _size(status: Mapping[str, Any]) -> int:
-    try:
-        return int(status["dbSize"])
-    except (KeyError, TypeError, ValueError):
-        raise EtcdFault(UNIMPLEMENTED, "it does not tell how large it is") from None
-
-
-def _piece(part: Mapping[str, Any]) -> tuple[bytes, int]:
-    """The bytes in one part of the answer, and how many come after it; the digest not counted."""
-    try:
-        return base64.b64decode(part.get("blob", "")), int(part.get("remaining_bytes", 0))
-    except (TypeError, ValueError):
-        raise EtcdFault(UNIMPLEMENTED, "its answer is not etcd's") from None

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from functools import partial
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide import names
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors import (
@@ -27,6 +27,11 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.migrat
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.states import StorageState
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.times import parse_time
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe import documents
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.discovery import (
+    parse_groups,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.documents import Document
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.locks import observe_lock
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
     USER_AGENT,
@@ -65,6 +70,8 @@ class RecordedStates:
     unlisted: Mapping[str, str] = field(default_factory=dict)
     # Who else writes states, and when they did last.
     others: Mapping[str, datetime] = field(default_factory=dict)
+    # Whether there is a place to record them at all.
+    installed: bool = True
 
     def foreign_trigger(self, now: datetime) -> str:
         """Who else kept the states lately; empty if nobody did."""
@@ -90,16 +97,16 @@ def observe_states(server: ApiServer, *, needed: bool = True) -> RecordedStates:
     migrations, paths = _observe_migrations(server, None if needed else unlisted)
     lock = observe_lock(server, UPGRADE)
     upgrading = lock.sight.owner if lock.sight and lock.sight.held(lock.now) else ""
-    kept = (server.get(STATES).json().get("items") or []) if installed else []
-    states = [read_state(item) for item in kept]
+    states, others = server.get(STATES).read(parse_states) if installed else ({}, {})
     return RecordedStates(
-        states={state.resource: state for state in states},
+        states=states,
         migrations=migrations,
         migration_paths=paths,
         evidence_in_status=evidence_in_status,
         upgrading=upgrading,
         unlisted=unlisted,
-        others=_other_writers(kept),
+        others=others,
+        installed=installed,
     )
 
 
@@ -122,12 +129,20 @@ def _observe_migrations(
     return tuple(one for one in found if one is not None), paths
 
 
-def _other_writers(items: Iterable[Mapping[str, Any]]) -> dict[str, datetime]:
+def parse_states(document: Document) -> tuple[dict[str, StorageState], dict[str, datetime]]:
+    """All states, by resource, and who else writes them."""
+    items = documents.list_items(document, "StorageStateList")
+    states = map(read_state, items)
+    return {state.resource: state for state in states}, _other_writers(items)
+
+
+def _other_writers(items: Iterable[Document]) -> dict[str, datetime]:
     """Who keeps the heartbeat of states, besides us and people."""
     found: dict[str, datetime] = {}
     for item in items:
-        for one in item["metadata"].get("managedFields") or []:
-            manager, time = str(one.get("manager") or ""), parse_time(one.get("time"))
+        for one in documents.sections(documents.section(item, "metadata"), "managedFields"):
+            manager = documents.optional_text(one, "manager")
+            time = parse_time(one.get("time"))
             if one.get("subresource") == "status" and time and not manager.startswith(_OURS):
                 found[manager] = max(time, found.get(manager, time))
     return found
@@ -135,30 +150,36 @@ def _other_writers(items: Iterable[Mapping[str, Any]]) -> dict[str, datetime]:
 
 def observe_state(server: ApiServer, resource: str) -> StorageState | None:
     """Read one state anew, after somebody else has written it."""
+    name = names.storage_state_name(resource)
     try:
-        return read_state(server.get(f"{STATES}/{names.storage_state_name(resource)}").json())
+        return server.get(f"{STATES}/{name}").read(partial(parse_state, name=name))
     except ServerFault as fault:
         if fault.status != 404:
             raise
         return None
 
 
-def read_state(item: Mapping[str, Any]) -> StorageState:
-    """One StorageState object."""
-    metadata = item["metadata"]
-    annotation = (metadata.get("annotations") or {}).get(EVIDENCE_ANNOTATION)
+def parse_state(document: Document, *, name: str) -> StorageState:
+    """The StorageState object of this name."""
+    return read_state(documents.require_kind(document, "StorageState", name=name))
+
+
+def read_state(item: Document) -> StorageState:
+    """One StorageState object. Its status may be anybody's: what can't be read there is Unknown."""
+    metadata = documents.section(item, "metadata")
+    annotations = documents.section(metadata, "annotations")
     return StorageState.from_status(
-        resource=names.resource_of_storage_state(metadata["name"]),
+        resource=names.resource_of_storage_state(documents.text(metadata, "name")),
         status=item.get("status"),
-        evidence=_parse(annotation),
-        resource_version=metadata["resourceVersion"],
-        uid=metadata["uid"],
+        evidence=_parse(documents.optional_text(annotations, EVIDENCE_ANNOTATION)),
+        resource_version=documents.text(metadata, "resourceVersion"),
+        uid=documents.text(metadata, "uid"),
     )
 
 
 def _has_room_for_evidence(server: ApiServer) -> bool:
     try:
-        spec = server.get(_DEFINITION).json()["spec"]
+        return server.get(_DEFINITION).read(parse_room_for_evidence)
     except ServerFault as fault:
         if fault.status != 404:
             raise
@@ -167,43 +188,57 @@ def _has_room_for_evidence(server: ApiServer) -> bool:
             "The definition storagestates.migration.k8s.io is not there",
             "Install it with the role lockstep.kubernetes.migrator",
         ) from fault
-    served = (one for one in spec["versions"] if one["name"] == "v1alpha1")
-    version: Mapping[str, Any] = next(served, {})
-    schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
-    status = (schema.get("properties") or {}).get("status") or {}
+
+
+def parse_room_for_evidence(document: Document) -> bool:
+    """Whether the definition of StorageStates has room for evidence in their status."""
+    documents.require_kind(document, "CustomResourceDefinition")
+    versions = documents.sections(documents.required_section(document, "spec"), "versions")
+    served = (one for one in versions if documents.text(one, "name") == "v1alpha1")
+    version: Document = next(served, {})
+    schema = documents.section(documents.section(version, "schema"), "openAPIV3Schema")
+    status = documents.section(documents.section(schema, "properties"), "status")
     open_ended = any(one.get("x-kubernetes-preserve-unknown-fields") for one in (schema, status))
-    return open_ended or "evidence" in (status.get("properties") or {})
+    return open_ended or "evidence" in documents.section(status, "properties")
 
 
 def _list_migrations(
     server: ApiServer, unlisted: dict[str, str] | None
-) -> Iterator[tuple[str, str, list[Mapping[str, Any]]]]:
+) -> Iterator[tuple[str, str, list[Document]]]:
     """Where migrations lie and which there are, in each group: all its versions show the same.
 
     The list of groups is one for all servers: this one may not have what another release brought.
     A list that fails, as one does that holds something undecodable, goes to `unlisted` if that is
     given.
     """
-    for group in server.get("/apis").json().get("groups") or []:
-        if group["name"] not in (OUT_OF_TREE, IN_TREE):
+    for group, versions in server.get("/apis").read(parse_groups).items():
+        if group not in (OUT_OF_TREE, IN_TREE):
             continue
-        for version in group["versions"]:
-            path = f"{names.api_path(version['groupVersion'])}/storageversionmigrations"
+        for version in versions:
+            path = f"{names.api_path(version)}/storageversionmigrations"
             try:
-                items = server.get(path).json().get("items") or []
+                items = server.get(path).read(parse_migrations)
             except ServerFault as fault:
                 if fault.status == 500 and unlisted is not None:
-                    unlisted[group["name"]] = fault.fault
+                    unlisted[group] = fault.fault
                     break
                 if fault.status != 404:
                     raise
             else:
-                yield group["name"], path, items
+                yield group, path, items
                 break
 
 
-def _parse(annotation: str | None) -> object:
+def parse_migrations(document: Document) -> list[Document]:
+    """The migrations in a list, as they are."""
+    items = documents.list_items(document, "StorageVersionMigrationList")
+    for item in items:
+        documents.text(documents.section(item, "metadata"), "name")
+    return items
+
+
+def _parse(annotation: str) -> object:
     try:
         return json.loads(annotation) if annotation else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return None

@@ -4,116 +4,127 @@
 
 # This module_utils is PRIVATE to the lockstep.kubernetes collection: it may change at any time.
 
-"""A store: where it is by options and manifests, reading it page by page, and the audit of it."""
+"""Stores: where they are by options and manifests, reading them page by page, and the audit."""
 
 from __future__ import annotations
 
-import re
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
-from pathlib import Path
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any, Callable
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.audit import (
     Audit,
-    Boundaries,
-    Boundary,
-    Encodings,
-    Ledger,
-    Source,
-    State,
-    stretches,
-    why_not_incremental,
+    StoredIdentity,
+    StoreSight,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.envelopes import read_uid
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors import (
     LockstepError,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.etcd_versions import (
+    voters,
+    why_not_believed,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.increments import (
+    Item,
+    Source,
+    State,
+    StoreState,
+    Stretch,
+    StretchCheck,
+    StretchWriter,
+    batches,
+    bounded,
+    runs,
+    why_not_incremental,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.keys import (
     DEFAULT_PREFIX,
     KeyRange,
     KeySpace,
+    chosen,
+    place_known,
+    same_objects,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.observations import (
+    EtcdSight,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.pages import (
     Ask,
     PageWalk,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.tally import (
+    Encodings,
+    Ledger,
+    merge_tallies,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.etcd import (
     AUTO,
-    CANCELLED,
-    UNAVAILABLE,
-    UNIMPLEMENTED,
-    UNREACHABLE,
     EtcdAccess,
+    normalise_endpoints,
+    unreachable,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.etcd_answers import (
+    CANCELLED,
+    DENIED,
+    UNREACHABLE,
     EtcdFault,
     Page,
     RangeRequest,
-    Transport,
-    greet,
-    normalise_endpoints,
-    transports,
-    unreachable,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.etcd_health import (
+    Connected,
+    connect,
     observe_health,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.manifest import (
+    read_manifest,
 )
 
 _ATTEMPTS = 4
 _RETRY_SECONDS = 0.3
 _PROGRESS_SECONDS = 2.0
-_CHANGES_IN_FLIGHT = 4
+# So many requests at once, each for few enough keys that none is waited for while others are idle.
+_IN_FLIGHT = 4
+_KEYS_AT_ONCE = 2000
 
 Progress = Callable[[str], None]
 
 
-# --- what an API server's manifest tells ------------------------------------------------------
-
-_FLAG = re.compile(r"""^[^#]*?["'\s\[,]--(etcd-[a-z-]+)=("[^"]*"|'[^']*'|[^\s"'\]]*)""")
+# --- where it is ------------------------------------------------------------------------------
 
 
-def read_manifest(path: str) -> dict[str, str]:
-    """The flags about etcd in a static pod's manifest, each by its name without `etcd-`."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", "") or "it is no text"
-        raise LockstepError(
-            f"The option manifest names {path!r}, which can't be read",
-            why,
-            "Name the API server's static pod manifest on the host that the task runs on, or give"
-            " endpoints and certificates instead",
-        ) from error
-    flags = parse_manifest(text)
-    if "servers" not in flags:
-        raise LockstepError(
-            f"The manifest {path} names no etcd",
-            "It holds no flag --etcd-servers",
-            "Name the manifest of a kube-apiserver, or give endpoints and certificates instead",
-        )
-    return flags
+@dataclass(frozen=True)
+class Override:
+    """A resource that the API servers keep in an etcd of its own (--etcd-servers-overrides)."""
+
+    resource: str
+    endpoints: tuple[str, ...]
 
 
-def parse_manifest(text: str) -> dict[str, str]:
-    """Find the flags without a YAML library, which hosts may lack."""
-    flags = {}
-    # In JSON, and in YAML's short form, several stand in a line.
-    for line in re.sub(r"""(["'],|, )""", r"\1\n", text).splitlines():
-        found = _FLAG.match(f" {line}")
-        if found:
-            flags[found[1][len("etcd-") :]] = found[2].strip("\"',")
-    return flags
-
-
-def kept_elsewhere(overrides: str) -> tuple[str, ...]:
-    """The resources in `--etcd-servers-overrides`, written as GROUP/RESOURCE#SERVERS."""
-    found = []
-    for override in overrides.split(","):
-        group, slash, resource = override.partition("#")[0].partition("/")
-        if slash and resource:
-            found.append(f"{resource}.{group}" if group else resource)
-    return tuple(sorted(found))
+def parse_overrides(text: str) -> tuple[Override, ...]:
+    """Read GROUP/RESOURCE#SERVER;SERVER, with commas between; the core group has no name."""
+    found = {}
+    for override in filter(None, (part.strip() for part in text.split(","))):
+        group, slash, rest = override.partition("/")
+        plural, mark, servers = rest.partition("#")
+        endpoints = [server for server in servers.split(";") if server]
+        if not (slash and mark and plural and endpoints) or "#" in group:
+            raise LockstepError(
+                f"The option etcd_servers_overrides holds {override!r}",
+                "That is not GROUP/RESOURCE#SERVERS, as the API servers take it",
+                "Write it as /events#https://HOST:2379;https://HOST:2379, or as"
+                " apps/deployments#https://HOST:2379, with commas between",
+            )
+        resource = f"{plural}.{group}" if group else plural
+        urls = normalise_endpoints(endpoints, option="etcd_servers_overrides")
+        found[same_objects(resource)[0]] = Override(same_objects(resource)[0], urls)
+    return tuple(found[resource] for resource in sorted(found))
 
 
 @dataclass(frozen=True)
@@ -121,8 +132,14 @@ class StoreOptions:
     """What a module's options, and the manifest that they may name, say of a store."""
 
     access: EtcdAccess
-    prefix: str
-    elsewhere: tuple[str, ...]
+    prefix: str = DEFAULT_PREFIX
+    overrides: tuple[Override, ...] = ()
+
+    @property
+    def not_held(self) -> tuple[str, ...]:
+        """The resources that are kept in another etcd, as far as addresses tell."""
+        here = set(self.access.endpoints)
+        return tuple(one.resource for one in self.overrides if not here & set(one.endpoints))
 
 
 # The options of every module that speaks to etcd; plugins/doc_fragments/_etcd.py tells of them.
@@ -133,31 +150,25 @@ ETCD_ARGUMENTS: dict[str, dict[str, Any]] = {
     "client_key": {"type": "path", "no_log": False},
     "tls_server_name": {"type": "str"},
     "manifest": {"type": "path"},
+    "etcd_servers_overrides": {"type": "str"},
     "timeout": {"type": "float", "default": 30.0},
 }
 
 
 def read_options(params: Mapping[str, Any]) -> StoreOptions:
-    """Where a store is, and what is known of it."""
-    flags = _flags(params)
+    """Where a store is, and what is known of it; options outrank the manifest."""
+    flags = read_manifest(params["manifest"]) if params["manifest"] else {}
+    overrides = params["etcd_servers_overrides"]
     return StoreOptions(
         access=_access(params, flags),
-        prefix=params["etcd_prefix"] or flags.get("prefix") or DEFAULT_PREFIX,
-        elsewhere=kept_elsewhere(flags.get("servers-overrides", "")),
+        prefix=params.get("etcd_prefix") or flags.get("prefix") or DEFAULT_PREFIX,
+        overrides=parse_overrides(
+            flags.get("servers-overrides", "") if overrides is None else overrides
+        ),
     )
 
 
-def read_access(params: Mapping[str, Any]) -> EtcdAccess:
-    """Where etcd is, for modules that read no store."""
-    return _access(params, _flags(params))
-
-
-def _flags(params: Mapping[str, Any]) -> dict[str, str]:
-    return read_manifest(params["manifest"]) if params["manifest"] else {}
-
-
 def _access(params: Mapping[str, Any], flags: Mapping[str, str]) -> EtcdAccess:
-    """Options outrank the manifest."""
     servers = flags.get("servers", "").split(",")
     endpoints = params["endpoints"] or [one for one in servers if one]
     if not endpoints:
@@ -189,31 +200,57 @@ class EtcdReader:
     within: KeyRange
     endpoint: str = ""
     etcd_version: str = ""
+    health: EtcdSight | None = None
     notes: list[str] = field(default_factory=list)
     later_revisions: list[int] = field(default_factory=list)
+    # Where to go on when the member that is read stops answering, or lags behind.
+    _candidates: tuple[str, ...] = ()
     _transport: Any = None
+    _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_IN_FLIGHT))
     _source: Source | None = None
     _revision: int = 0
 
     def open(self) -> Source:
-        """Find a member that answers; one linearizable read gives the moment to read at."""
+        """Find a member that answers, and the moment to read at, which no write came before.
+
+        One linearizable read gives it; where there are several voters, no less than the newest
+        that any of them has, since that read may be stale (etcd#20418).
+        """
         faults: dict[str, EtcdFault] = {}
         for endpoint in self.access.endpoints:
             try:
-                self._source = self._open(endpoint)
+                reached = self._reach(endpoint)
+                break
             except EtcdFault as fault:
-                self.close()
                 faults[endpoint] = fault
-            else:
-                self._revision = self._source.revision
-                return self._source
-        raise unreachable(faults)
+        else:
+            raise unreachable(faults)
+        self.health = observe_health(self.access, reached, self._header)
+        members = self.health.members if self.health else ()
+        answered = [member for member in voters(members) if not member.fault]
+        newest = max([reached.page.source.revision, *(member.revision for member in answered)])
+        known = (*self.access.endpoints, *(member.endpoint for member in answered))
+        self._candidates = tuple(dict.fromkeys(known))
+        self._source = replace(reached.page.source, revision=newest)
+        self._revision = newest
+        return self._source
 
     @property
-    def _nothing(self) -> KeyRange:
-        return KeyRange(self.within.start, self.within.start + b"\x00")
+    def not_believed(self) -> str:
+        """Why it may show less than etcd holds; empty if it can't."""
+        return why_not_believed(self.health.members if self.health else None, self.etcd_version)
+
+    @property
+    def _header(self) -> RangeRequest:
+        """Asks for nothing but the header of an answer."""
+        start = self.within.start
+        return RangeRequest(KeyRange(start, start + b"\x00"), count_only=True)
 
     def close(self) -> None:
+        self._pool.shutdown()
+        self._hang_up()
+
+    def _hang_up(self) -> None:
         if self._transport is not None:
             self._transport.close()
 
@@ -221,82 +258,86 @@ class EtcdReader:
     def transport(self) -> str:
         return str(self._transport.name)
 
+    def find(self, key: bytes) -> Item | None:
+        """One key by itself; None where it is not there, or is not for this user to see."""
+        ask = Ask(KeyRange(key, key + b"\x00"), 1)
+        try:
+            for item in self._await(ask, None).items:
+                return item
+        except EtcdFault as fault:
+            if fault.code != DENIED:
+                raise self._error(fault) from fault
+        return None
+
     def pages(self, whole: KeyRange, *, page_size: int) -> Iterator[tuple[KeyRange, Page]]:
         """All keys of a range; the next page comes while one is looked at."""
         walk = PageWalk(whole, page_size=page_size)
-        with ThreadPoolExecutor(1) as pool:
-            ask = walk.ask()
-            coming = pool.submit(self._ask, ask) if ask else None
-            while ask and coming:
-                try:
-                    page = self._await(ask, coming)
-                except EtcdFault as fault:
-                    if not fault.too_large or not walk.too_large():
-                        raise self._error(fault) from fault
-                    ask = walk.ask()
-                    coming = pool.submit(self._ask, ask) if ask else None
-                    continue
-                walk.took(
-                    first=page.first,
-                    last=page.last,
-                    keys=page.keys,
-                    size=page.size,
-                    count=page.count,
-                )
-                asked, ask = ask, walk.ask()
-                coming = pool.submit(self._ask, ask) if ask else None
-                yield asked.keys, page
+        ask = walk.ask()
+        coming = self._send(ask) if ask else None
+        while ask and coming:
+            try:
+                page = self._await(ask, coming)
+            except EtcdFault as fault:
+                if not fault.too_large or not walk.too_large():
+                    raise self._error(fault) from fault
+                ask = walk.ask()
+                coming = self._send(ask) if ask else None
+                continue
+            walk.took(
+                first=page.first,
+                last=page.last,
+                keys=page.keys,
+                size=page.size,
+                count=page.count,
+            )
+            asked, ask = ask, walk.ask()
+            coming = self._send(ask) if ask else None
+            yield asked.keys, page
 
-    def changes(
-        self, short_ranges: Sequence[KeyRange], *, since: int, page_size: int
-    ) -> Iterator[tuple[KeyRange, Page]]:
-        """The keys of short ranges that were written after a revision, range by range.
+    def keys(self, short_ranges: Iterable[KeyRange], *, page_size: int) -> Iterator[Page]:
+        """All keys of short ranges without their values, in their order; some are on the way."""
+        asks = (Ask(keys, page_size) for keys in short_ranges)
+        coming = deque((ask, self._send(ask, keys_only=True)) for ask in islice(asks, _IN_FLIGHT))
+        while coming:
+            ask, future = coming.popleft()
+            try:
+                page = self._await(ask, future, keys_only=True)
+            except EtcdFault as fault:
+                raise self._error(fault) from fault
+            if page.more:
+                rest = Ask(KeyRange(page.last + b"\x00", ask.keys.end), page_size)
+                coming.appendleft((rest, self._send(rest, keys_only=True)))
+            for another in islice(asks, 1):
+                coming.append((another, self._send(another, keys_only=True)))
+            yield page
 
-        etcd looks at every key of a range to find those, so ranges have to be short; whether it
-        has compacted that revision since does not matter.
-        """
-        waiting = deque(short_ranges)
-        coming: deque[tuple[KeyRange, Ask, Future[Page]]] = deque()
-        with ThreadPoolExecutor(_CHANGES_IN_FLIGHT) as pool:
-            while waiting or coming:
-                while waiting and len(coming) < _CHANGES_IN_FLIGHT:
-                    one = waiting.popleft()
-                    ask = Ask(one, page_size)
-                    coming.append((one, ask, pool.submit(self._ask, ask, since + 1)))
-                short, ask, future = coming.popleft()
-                try:
-                    page = self._await(ask, future, since + 1)
-                except EtcdFault as fault:
-                    if not fault.too_large or ask.limit == 1:
-                        raise self._error(fault) from fault
-                    again = Ask(ask.keys, max(ask.limit // 8, 1))
-                    coming.appendleft((short, again, pool.submit(self._ask, again, since + 1)))
-                    continue
-                if page.more:
-                    rest = Ask(KeyRange(page.last + b"\x00", short.end), ask.limit)
-                    coming.appendleft((short, rest, pool.submit(self._ask, rest, since + 1)))
-                yield ask.keys, page
+    @contextmanager
+    def naming_faults(self) -> Iterator[None]:
+        """What is wrong with an item shows when it is looked at: say then whose it is."""
+        try:
+            yield
+        except EtcdFault as fault:
+            raise self._error(fault) from fault
+
+    def _send(self, ask: Ask, *, keys_only: bool = False) -> Future[Page]:
+        return self._pool.submit(self._ask, ask, keys_only)
 
     # -- one request, and what may come in its way --
 
-    def _ask(self, ask: Ask, min_mod_revision: int = 0) -> Page:
-        page: Page = self._transport.range(
-            RangeRequest(
-                ask.keys,
-                limit=ask.limit,
-                revision=self._revision,
-                min_mod_revision=min_mod_revision,
-            )
+    def _ask(self, ask: Ask, keys_only: bool) -> Page:
+        request = RangeRequest(
+            ask.keys, limit=ask.limit, revision=self._revision, keys_only=keys_only
         )
+        page: Page = self._transport.range(request)
         return page
 
-    def _await(self, ask: Ask, future: Future[Page], min_mod_revision: int = 0) -> Page:
+    def _await(self, ask: Ask, future: Future[Page] | None, keys_only: bool = False) -> Page:
         """The page that was asked for; where something came in between, it is asked for again."""
         asked_at, attempts = self._revision, 0
         give_up = time.monotonic() + self.access.timeout
         while True:
             try:
-                page = future.result() if not attempts else self._ask(ask, min_mod_revision)
+                page = future.result() if future and not attempts else self._ask(ask, keys_only)
                 self._check_cluster(page.source)
                 return page
             except EtcdFault as fault:
@@ -306,33 +347,35 @@ class EtcdReader:
                         self._move_on()
                     asked_at = self._revision
                 elif fault.ahead and time.monotonic() < give_up:
+                    # Others have it: another one may be read sooner than this one has caught up.
+                    if len(self._candidates) > 1:
+                        self._reconnect(fault, remark=f"{self.endpoint} lags behind")
                     time.sleep(_RETRY_SECONDS)
                 elif fault.code in UNREACHABLE and attempts < _ATTEMPTS:
-                    self._reconnect(fault)
+                    self._reconnect(fault, remark="The connection broke while reading")
                 elif fault.code != CANCELLED or attempts == _ATTEMPTS:
-                    raise fault if fault.too_large else self._error(fault) from fault
+                    raise fault
 
     def _move_on(self) -> None:
         """The moment was compacted away: take a new one for the rest."""
-        page = self._transport.range(RangeRequest(self._nothing, count_only=True))
+        page = self._transport.range(self._header)
         self._check_cluster(page.source)
-        self._revision = page.source.revision
+        self._revision = max(page.source.revision, self._revision)
         self.later_revisions.append(self._revision)
 
-    def _reconnect(self, fault: EtcdFault) -> None:
+    def _reconnect(self, fault: EtcdFault, *, remark: str) -> None:
         """Go on through the next member that answers, perhaps the same one."""
-        after = self.access.endpoints.index(self.endpoint) + 1
-        candidates = (*self.access.endpoints[after:], *self.access.endpoints[:after])
+        after = self._candidates.index(self.endpoint) + 1
         faults = {self.endpoint: fault}
-        for endpoint in candidates:
+        for endpoint in (*self._candidates[after:], *self._candidates[:after]):
             try:
-                self.close()
-                source = self._open(endpoint)
+                reached = self._reach(endpoint)
             except EtcdFault as another:
                 faults[endpoint] = another
                 continue
-            self._check_cluster(source)
-            self.notes.append(f"The connection broke while reading; went on at {endpoint}.")
+            self._check_cluster(reached.page.source)
+            note = f"{remark}; went on at {endpoint}."
+            self.notes += [] if note in self.notes else [note]
             return
         raise unreachable(faults)
 
@@ -345,32 +388,44 @@ class EtcdReader:
                 "Name members of one cluster only",
             )
 
-    # -- connecting --
-
-    def _open(self, endpoint: str) -> Source:
-        self.endpoint = endpoint
-        version = greet(self.access, endpoint)
-        self.etcd_version = version or self.etcd_version
-        kinds = transports(self.access, speaks_http=version is not None)
-        for kind in kinds[:-1]:
-            try:
-                return self._try(kind, endpoint)
-            except EtcdFault as fault:
-                if fault.code not in (UNAVAILABLE, UNIMPLEMENTED):
-                    raise
-        return self._try(kinds[-1], endpoint)
-
-    def _try(self, kind: Transport, endpoint: str) -> Source:
-        self.close()
-        self._transport = kind(self.access, endpoint)
-        page: Page = self._transport.range(RangeRequest(self._nothing, count_only=True))
-        return page.source
+    def _reach(self, endpoint: str) -> Connected:
+        reached = connect(self.access, endpoint, self._header)
+        self._hang_up()
+        self.endpoint, self._transport = endpoint, reached.transport
+        self.etcd_version = reached.version or self.etcd_version
+        return reached
 
     def _error(self, fault: EtcdFault) -> LockstepError:
         return unreachable({self.endpoint: fault})
 
 
 # --- the audit --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Store:
+    """One etcd that is to be read, and what of the API servers' resources it holds."""
+
+    reader: EtcdReader
+    source: Source
+    patterns: tuple[str, ...]
+    ranges: tuple[KeyRange, ...]
+    # Nothing for the one that holds all that no other holds.
+    resources: tuple[str, ...] = ()
+
+    @property
+    def sight(self) -> StoreSight:
+        reader = self.reader
+        return StoreSight(
+            source=self.source,
+            endpoint=reader.endpoint,
+            etcd_version=reader.etcd_version,
+            transport=reader.transport,
+            later_revisions=tuple(reader.later_revisions),
+            resources=self.resources,
+            health=reader.health,
+            not_believed=reader.not_believed,
+        )
 
 
 def audit_store(
@@ -382,105 +437,157 @@ def audit_store(
     tell: Progress,
     encodings: Encodings | None = None,
 ) -> Audit:
-    """Read what is stored and count it; with an earlier state, only what was written since."""
-    space = KeySpace(options.prefix)
-    ranges = space.ranges(patterns)
-    watch = _Progress(tell)
-    reader = EtcdReader(options.access, ranges[0] if ranges else space.whole)
-    try:
-        source = reader.open()
-        ledger, notes = Ledger(space, patterns, encodings), []
-        if since:
-            refusal = why_not_incremental(
-                since,
-                source=source,
-                prefix=space.prefix,
-                patterns=patterns,
-                ranges=len(ranges),
+    """Read what is stored and count it; with an earlier state, only what has changed since."""
+    space, watch = KeySpace(options.prefix), _Progress(tell)
+    notes: list[str] = []
+    encodings = encodings or Encodings()
+    with ExitStack() as closing:
+        main = _open(options.access, space, patterns, closing)
+        found = main.reader.find(space.key("namespaces/kube-system"))
+        others, elsewhere, unread = _open_others(options, main, space, patterns, closing)
+        notes += unread
+        # A resource whose place is not known can't be told from others in any etcd.
+        read = {resource for store in others for resource in store.resources}
+        moved = sorted(read | {name for name in elsewhere if place_known(name)})
+        states: list[StoreState] = []
+        outdated: dict[str, list[str]] = {}
+        kept = False
+        for store in (main, *others):
+            # What lies in the first etcd of a resource that is kept in another is nobody's.
+            hidden = () if store.resources else moved
+            ledger = Ledger(space, store.patterns, encodings, moved=hidden)
+            before = None
+            if since:
+                refusal = why_not_incremental(
+                    since,
+                    prefix=space.prefix,
+                    patterns=patterns,
+                    moved=moved,
+                    resources=store.resources,
+                    source=store.source,
+                    ranges=store.ranges,
+                )
+                note = f"Everything was read, since {refusal}."
+                notes += [note] if refusal and note not in notes else []
+                before = None if refusal else since.of(store.resources)
+            reading = _Reading(store.reader, page_size, ledger, watch)
+            ranges = tuple(
+                tuple(reading.update(whole, before.ranges[at]) if before else reading.read(whole))
+                for at, whole in enumerate(store.ranges)
             )
-            if refusal:
-                notes.append(f"Everything was read, since {refusal}.")
-                since = None
-        if since:
-            boundaries = _read_changes(reader, ranges, since, page_size, ledger, watch)
-            ledger.merge(since.tallies)
-        else:
-            boundaries = _read_all(reader, ranges, page_size, ledger, watch)
-        health = observe_health(options.access, reader.endpoint)
-    finally:
-        reader.close()
-    state = State(
-        source=source,
-        prefix=space.prefix,
-        patterns=tuple(patterns),
-        boundaries=boundaries,
-        tallies=ledger.tallies,
-        increments=since.increments + 1 if since else 0,
-    )
+            states.append(StoreState(store.source, ranges, store.resources))
+            outdated.update(ledger.outdated)
+            kept = kept or before is not None
+            notes += store.reader.notes
+        stores = tuple(store.sight for store in (main, *others))
+    state = State(space.prefix, tuple(patterns), tuple(states), tuple(moved))
     return Audit(
-        source=source,
-        endpoint=reader.endpoint,
-        etcd_version=reader.etcd_version,
-        transport=reader.transport,
-        later_revisions=tuple(reader.later_revisions),
-        tallies=ledger.tallies,
+        stores=stores,
+        tallies=merge_tallies(store.tallies for store in states),
         patterns=tuple(patterns),
-        state=state,
-        incremental=since is not None,
+        prefix=space.prefix,
+        since=state.pack(),
+        incremental=kept,
         stored_keys=watch.stored,
         read_keys=watch.keys,
         seconds=watch.seconds,
-        elsewhere=options.elsewhere,
-        notes=(*notes, *reader.notes),
-        encodings=encodings or Encodings(),
-        outdated=ledger.outdated,
-        health=health,
+        cluster=StoredIdentity(read_uid(found[2]), found[1]) if found else StoredIdentity(),
+        elsewhere=elsewhere,
+        notes=tuple(notes),
+        encodings=encodings,
+        outdated=outdated,
     )
 
 
-def _read_all(
-    reader: EtcdReader,
-    ranges: Sequence[KeyRange],
-    page_size: int,
-    ledger: Ledger,
-    watch: _Progress,
-) -> tuple[tuple[Boundary, ...], ...]:
-    found = []
-    for whole in ranges:
-        boundaries = Boundaries()
-        for keys, page in reader.pages(whole, page_size=page_size):
+def _open(
+    access: EtcdAccess,
+    space: KeySpace,
+    patterns: Sequence[str],
+    closing: ExitStack,
+    resources: tuple[str, ...] = (),
+) -> _Store:
+    ranges = space.ranges(patterns)
+    reader = EtcdReader(access, ranges[0] if ranges else space.whole)
+    closing.callback(reader.close)
+    return _Store(reader, reader.open(), tuple(patterns), ranges, resources)
+
+
+def _open_others(
+    options: StoreOptions,
+    main: _Store,
+    space: KeySpace,
+    patterns: Sequence[str],
+    closing: ExitStack,
+) -> tuple[list[_Store], tuple[str, ...], list[str]]:
+    """The other etcds; of those that can't be read, the resources, and why, in words."""
+    stores: list[_Store] = []
+    elsewhere: list[str] = []
+    notes: list[str] = []
+    held: dict[tuple[str, ...], list[str]] = {}
+    for override in options.overrides:
+        if not chosen(override.resource, patterns):
+            continue
+        if place_known(override.resource):
+            held.setdefault(override.endpoints, []).append(override.resource)
+        else:
+            elsewhere.append(override.resource)
+            notes.append(
+                f"The API servers keep {override.resource} in another etcd, and it is not known"
+                " below which keys: it was not counted."
+            )
+    for endpoints, resources in held.items():
+        try:
+            access = replace(options.access, endpoints=endpoints)
+            store = _open(access, space, resources, closing, tuple(resources))
+        except LockstepError as error:
+            elsewhere += resources
+            notes.append(
+                f"The API servers keep {', '.join(resources)} in another etcd"
+                f" (--etcd-servers-overrides), which could not be read. {error.why}"
+            )
+            continue
+        # Another address of the same one: nothing is kept elsewhere.
+        if store.source.cluster_id != main.source.cluster_id:
+            stores.append(store)
+    return stores, tuple(sorted(elsewhere)), notes
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """Reads the ranges of one store, each whole or where it has changed."""
+
+    reader: EtcdReader
+    page_size: int
+    ledger: Ledger
+    watch: _Progress
+
+    def read(self, whole: KeyRange) -> list[Stretch]:
+        """All of a range."""
+        return bounded(self._read(whole))
+
+    def update(self, whole: KeyRange, stretches: Sequence[Stretch]) -> list[Stretch]:
+        """What an earlier audit counted, where it is proven to be the same; the rest read again."""
+        check = StretchCheck(stretches)
+        size = min(self.page_size, _KEYS_AT_ONCE)
+        short = batches(whole, stretches, at_most=size)
+        for page in self.reader.keys(short, page_size=size):
+            with self.reader.naming_faults():
+                check.add(page.items)
+        found: list[Stretch] = []
+        for run in runs(whole, stretches, check.result(), self.ledger.encodings):
+            found += [run.kept] if run.kept else self._read(run.keys)
+            self.watch.stored += run.kept.mark.keys if run.kept else 0
+        return bounded(found)
+
+    def _read(self, whole: KeyRange) -> list[Stretch]:
+        writer = StretchWriter(self.ledger, whole.start)
+        for keys, page in self.reader.pages(whole, page_size=self.page_size):
             if keys.start == whole.start:
-                watch.stored += page.count
-            for key, value in page.items:
-                ledger.add(key, value)
-            boundaries.add(keys.start, keys=page.keys, size=page.size)
-            watch.add(page)
-        found.append(boundaries.result())
-    return tuple(found)
-
-
-def _read_changes(
-    reader: EtcdReader,
-    ranges: Sequence[KeyRange],
-    since: State,
-    page_size: int,
-    ledger: Ledger,
-    watch: _Progress,
-) -> tuple[tuple[Boundary, ...], ...]:
-    found = []
-    for short_ranges in stretches(ranges, since):
-        counts = {short.start: 0 for short in short_ranges}
-        revision = since.source.revision
-        for keys, page in reader.changes(short_ranges, since=revision, page_size=page_size):
-            for key, value in page.items:
-                ledger.add(key, value)
-            # Later pages of a range begin within it, and count only what is left.
-            if keys.start in counts:
-                counts[keys.start] = page.count
-                watch.stored += page.count
-            watch.add(page)
-        found.append(tuple(Boundary(start, keys) for start, keys in counts.items()))
-    return tuple(found)
+                self.watch.stored += page.count
+            with self.reader.naming_faults():
+                writer.add(page.items)
+            self.watch.add(page)
+        return writer.result()
 
 
 class _Progress:

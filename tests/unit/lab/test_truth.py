@@ -16,7 +16,8 @@ LOST = "/registry/workloads/default/lost"
 
 def verdict(safe: str, *findings: tuple[str, str], severity: str = "block") -> dict[str, Any]:
     found = [
-        {"check": check, "resource": resource, "severity": severity} for check, resource in findings
+        {"check": check, "resources": [resource] if resource else [], "severity": severity}
+        for check, resource in findings
     ]
     return {"safe": safe, "findings": found}
 

@@ -27,12 +27,15 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.migrat
     OUT_OF_TREE,
     Api,
     MigrationKey,
+    MigrationOwner,
     MigrationSight,
     Phase,
     read_migration,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.reasons import Reason
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.rewrites import ObjectName
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe import documents
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.documents import Document
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.objects import ObjectList
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
     ApiServer,
@@ -48,7 +51,7 @@ _PROBE_SECONDS = 3.0
 _PROBE_END_SECONDS = 10.0
 _PROBE = "lockstep-probe"
 
-_WHO: Mapping[Api, str] = {
+WHO: Mapping[Api, str] = {
     IN_TREE: "the storage version migrator of kube-controller-manager",
     OUT_OF_TREE: "the out-of-tree migrator",
 }
@@ -93,10 +96,16 @@ class ControllerBackend:
     """Has a controller run migrations, and waits until it has."""
 
     def __init__(
-        self, server: ApiServer, *, api: Api, paths: Mapping[str, str], stuck_after: float
+        self,
+        server: ApiServer,
+        *,
+        api: Api,
+        paths: Mapping[str, str],
+        stuck_after: float,
+        owner: MigrationOwner | None = None,
     ) -> None:
         self._server, self._api, self._paths = server, api, paths
-        self._stuck_after = stuck_after
+        self._stuck_after, self._owner = stuck_after, owner
         self._path = paths[api]
 
     def start(self, job: ControllerJob) -> ControllerRun:
@@ -117,6 +126,7 @@ class ControllerBackend:
             existing=[one for one in job.existing if one not in void],
             paths=self._paths,
             api=self._api,
+            owner=self._owner,
         )
         return ControllerRun(job, name, begun=time.monotonic(), unseen=self._unseen(job.listing))
 
@@ -187,7 +197,7 @@ class ControllerBackend:
                 run.name,
                 seconds,
                 Reason(
-                    f"{_WHO[self._api]} failed to migrate {resource}: {said}",
+                    f"{WHO[self._api]} failed to migrate {resource}: {said}",
                     "Remove what it names, and run the task again; or set backend to direct, which"
                     " names every object",
                     resource=resource,
@@ -233,7 +243,7 @@ class ControllerBackend:
         )
         said = f"; it said: {seen.message}" if seen.message else ""
         return Reason(
-            f"{_WHO[self._api]} {did} to migrate {resource} for {idle:.0f} s{said}",
+            f"{WHO[self._api]} {did} to migrate {resource} for {idle:.0f} s{said}",
             remedy,
             resource=resource,
         )
@@ -244,7 +254,7 @@ class ControllerBackend:
         while True:
             self._server.deadline = self._server.deadline.anew()
             try:
-                items = self._server.get(self._path).json().get("items") or []
+                items = self._server.get(self._path).read(_migration_items)
             except ServerFault as fault:
                 if fault.lasting or fault.status == 403:
                     raise
@@ -275,8 +285,8 @@ def migrator_lives(server: ApiServer, path: str) -> bool:
         },
     }
     before = _run_by_others(server, path)
-    probe = server.post(path, document).json()["metadata"]
-    place = f"{path}/{probe['name']}"
+    name, uid = server.post(path, document).read(_name_and_uid)
+    place = f"{path}/{name}"
     try:
         answered = _reaches(server, place, ("running", "failed", "succeeded"), _PROBE_SECONDS)
         if answered:
@@ -286,7 +296,7 @@ def migrator_lives(server: ApiServer, path: str) -> bool:
     finally:
         server.deadline = server.deadline.anew()
         try:
-            server.delete(place, {"preconditions": {"uid": probe["uid"]}})
+            server.delete(place, {"preconditions": {"uid": uid}})
         except ServerFault as fault:
             if fault.status not in (404, 409):
                 raise
@@ -297,7 +307,7 @@ def _reaches(server: ApiServer, place: str, phases: Sequence[Phase], seconds: fl
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         server.deadline = server.deadline.anew()
-        seen = read_migration(server.get(place).json())
+        seen = server.get(place).read(read_migration)
         if seen is not None and seen.phase in phases:
             return True
         time.sleep(0.2)
@@ -306,6 +316,15 @@ def _reaches(server: ApiServer, place: str, phases: Sequence[Phase], seconds: fl
 
 def _run_by_others(server: ApiServer, path: str) -> list[str]:
     """The migrations that run, but for those of our own, which say how far they are."""
-    items = server.get(path).json().get("items") or []
+    items = server.get(path).read(_migration_items)
     read = (read_migration({"apiVersion": f"{OUT_OF_TREE}/", **item}) for item in items)
     return [one.name for one in read if one and one.phase == "running" and not one.message]
+
+
+def _migration_items(document: Document) -> list[Document]:
+    return documents.list_items(document, "StorageVersionMigrationList")
+
+
+def _name_and_uid(document: Document) -> tuple[str, str]:
+    metadata = documents.required_section(document, "metadata")
+    return documents.text(metadata, "name"), documents.text(metadata, "uid")

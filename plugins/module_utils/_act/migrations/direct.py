@@ -23,6 +23,9 @@ from queue import Empty, SimpleQueue
 from typing import Literal, TypeVar
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide import pages
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.answers import (
+    explain_refused,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.pace import Limits, Pace
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.reasons import Reason
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.rewrites import (
@@ -32,12 +35,12 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.rewrit
     ObjectName,
     judge_answer,
     judge_fault,
+    judge_version,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.objects import (
     NamesPage,
     ObjectList,
     observe_namespaces,
-    read_answer,
     unreadable,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
@@ -93,9 +96,15 @@ class Position:
 
     namespace: str = ""
     token: str = ""
+    # The last name of that page up to which all are done; empty at its beginning.
+    after: str = ""
     counts: Counts = field(default_factory=Counts)
     # Whether the list of all namespaces was given up, since something in it can't be decoded.
     by_namespace: bool = False
+    # By which encryption configuration all was written so far, where that is to be proved, and the
+    # objects that every server left as they were stored before the first write, with versions.
+    encryption: str = ""
+    samples: tuple[ObjectName, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -182,7 +191,8 @@ class DirectMigration:
                 return
             before = self._counts.rewritten
             self._counts = Counts()
-            self._run_namespaces(pool, Position(by_namespace=True), error)
+            begin = Position(by_namespace=True, encryption=begin.encryption, samples=begin.samples)
+            self._run_namespaces(pool, begin, error)
             # What was rewritten before was found current the second time.
             moved = min(before, self._counts.current)
             self._counts = replace(
@@ -200,8 +210,11 @@ class DirectMigration:
         for namespace in namespaces:
             if namespace < begin.namespace:
                 continue
-            token = begin.token if namespace == begin.namespace else ""
-            self._position = Position(namespace, token, self._counts, begin.by_namespace)
+            begun = namespace == begin.namespace
+            token, after = (begin.token, begin.after) if begun else ("", "")
+            self._position = replace(
+                begin, namespace=namespace, token=token, after=after, counts=self._counts
+            )
             try:
                 self._run_pages(pool, namespace, token)
             except _Unreadable as error:
@@ -241,15 +254,19 @@ class DirectMigration:
             self._run_page(pool, page)
             if following is None:
                 return
-            self._position = replace(self._position, token=page.token, counts=self._counts)
-            self._save_now()
+            self._position = replace(
+                self._position, token=page.token, after="", counts=self._counts
+            )
+            self.save_now()
             page = self._await(following)
 
     def _run_page(self, pool: ThreadPoolExecutor, page: NamesPage) -> None:
-        self._counts = self._counts.list_more(len(page.names))
+        names = _left_of(page.names, self._position.after)
+        place = _Place(names, self._counts)
+        self._counts = self._counts.list_more(len(names))
         self.total = max(self.total, self._counts.listed)
-        todo = deque(page.names)
-        visits: list[tuple[Fate, Failure | None]] = []
+        todo = deque(names)
+        visits: list[_Visit] = []
         workers = min(self._orders.limits.connections, len(todo))
         pending = {
             pool.submit(self._visit_all, todo, page.version, visits) for _number in range(workers)
@@ -259,16 +276,19 @@ class DirectMigration:
             done, pending = wait(pending, timeout=_TICK_SECONDS)
             for one in done:
                 one.result()
-            for fate, failure in visits[counted:]:
-                self._counts = self._counts.add(fate, failure)
+            for visit in visits[counted:]:
+                self._counts = self._counts.add(visit.fate, visit.failure)
+                place.take(visit)
                 counted += 1
+            if place.after:
+                self._position = replace(self._position, after=place.after, counts=place.counts)
             self._tick()
 
     def _visit_all(
         self,
         todo: deque[ObjectName],
         listed_at: str,
-        visits: list[tuple[Fate, Failure | None]],
+        visits: list[_Visit],
     ) -> None:
         with self._connected() as server:
             while True:
@@ -276,35 +296,63 @@ class DirectMigration:
                     name = todo.popleft()
                 except IndexError:
                     return
-                visits.append(self._visit(server, name, listed_at))
+                visits.append(_Visit(name, *self._visit(server, name, listed_at)))
 
     def _visit(
         self, server: ApiServer, name: ObjectName, listed_at: str
     ) -> tuple[Fate, Failure | None]:
         """Rewrite one object, as often as its server asks for patience."""
-        path = self._listing.path(name.namespace, name.name)
-        accept, query = self._listing.answer_type
         tries = pauses = 0
         while True:
             begun = self._gate.enter()
             server.deadline = Deadline(self._orders.timeout)
             try:
-                answer = server.rewrite(path, accept=accept, query=query)
+                metadata, size = self._listing.rewrite(server, name)
             except ServerFault as fault:
-                fate = judge_fault(status=fault.status, document=fault.document)
+                fate = judge_fault(
+                    status=fault.status,
+                    document=fault.document,
+                    namespaced=self._listing.namespaced,
+                )
                 self._gate.leave_failed(fault, of_the_server=fate == "unavailable")
                 if fate == "unavailable":
                     pauses += 1
                     self._gate.pause(min(0.1 * 2**pauses, _LONGEST_PAUSE))
                     continue
-                if fate == "denied" and tries < self._tries():
+                if fate == "missing" and self._is_gone(name):
+                    return "gone", None
+                if fate in ("denied", "missing") and tries < self._tries():
                     self._gate.pause(_PATIENCE[tries])
                     tries += 1
                     continue
                 return self._refused(fate, name, fault)
-            self._gate.leave(begun, len(answer.body) + len(path) + _HEADERS)
-            metadata = read_answer(answer.json())
-            return judge_answer(name=name, metadata=metadata, listed_at=listed_at), None
+            self._gate.leave(begun, size + _HEADERS)
+            fate = judge_answer(name=name, metadata=metadata, listed_at=listed_at)
+            if fate == "missing" and self._is_gone(name):
+                return "gone", None
+            if fate == "missing":
+                fate = judge_version(name=name, metadata=metadata, listed_at=listed_at)
+            return fate, None
+
+    def _is_gone(self, name: ObjectName) -> bool:
+        """Whether a GET calls an object missing (R13); what can't be read is not gone."""
+        return self._is_there(name) is False
+
+    def _is_there(self, name: ObjectName) -> bool | None:
+        """Whether a GET shows an object; None if it can't be read."""
+
+        def shown(server: ApiServer) -> bool | None:
+            try:
+                return self._listing.is_there(server, name)
+            except ServerFault as fault:
+                if fault.status == 403:
+                    return None
+                raise
+
+        try:
+            return self._ask(shown)
+        except _Unreadable:
+            return None
 
     def _tries(self) -> int:
         return len(_PATIENCE) if self._denied < _MANY_DENIED else 0
@@ -312,14 +360,17 @@ class DirectMigration:
     def _refused(
         self, fate: Fate, name: ObjectName, fault: ServerFault
     ) -> tuple[Fate, Failure | None]:
-        if fate == "gone":
-            return fate, None
         if fate == "hopeless":
             raise Stopped(Reason(fault.fault, fault.remedy, resource=self._listing.resource))
         self._denied += 1
         said = str(fault.document.get("message") or fault.fault)
         if fate == "orphan":
             said = "its namespace does not exist: nothing can be written there"
+        elif fate == "missing":
+            resource = self._listing.resource
+            shown = self._is_there(name)
+            told = explain_refused(fault.document, resource=resource, name=name) if shown else ""
+            said = told or f"{said}; but a GET of it does not say that it is gone"
         return fate, Failure(str(name), said)
 
     def _read(self, namespace: str, token: str, limit: int = 0) -> NamesPage:
@@ -380,9 +431,10 @@ class DirectMigration:
     def _tick(self) -> None:
         self._gate.hold(self._check())
         if time.monotonic() - self._saved_at >= _SAVE_SECONDS:
-            self._save_now()
+            self.save_now()
 
-    def _save_now(self) -> None:
+    def save_now(self) -> None:
+        """Keep the place from where a later run goes on."""
         self._saved_at = time.monotonic()
         self._save(self._position, self._counts)
 
@@ -402,6 +454,38 @@ class DirectMigration:
     def _close(self) -> None:
         for server in self._opened:
             server.close()
+
+
+@dataclass(frozen=True)
+class _Visit:
+    """What came of one object."""
+
+    name: ObjectName
+    fate: Fate
+    failure: Failure | None
+
+
+class _Place:
+    """How far a page is done without a gap: objects side by side end in any order."""
+
+    def __init__(self, names: Sequence[ObjectName], counts: Counts) -> None:
+        self._left = deque(names)
+        self._ahead: dict[ObjectName, _Visit] = {}
+        self.after, self.counts = "", counts
+
+    def take(self, visit: _Visit) -> None:
+        """Count one in, as soon as all before it are."""
+        self._ahead[visit.name] = visit
+        while self._left and self._left[0] in self._ahead:
+            done = self._ahead.pop(self._left.popleft())
+            self.after = str(done.name)
+            self.counts = self.counts.list_more(1).add(done.fate, done.failure)
+
+
+def _left_of(names: Sequence[ObjectName], after: str) -> Sequence[ObjectName]:
+    """What is left of a page; all of it, if that name is gone from it."""
+    done = next((number for number, name in enumerate(names, 1) if str(name) == after), 0)
+    return names[done:]
 
 
 class _Gate:

@@ -16,6 +16,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.migrat
     OUT_OF_TREE,
     Api,
     MigrationKey,
+    MigrationOwner,
     MigrationSight,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
@@ -51,6 +52,7 @@ def create_migration(
     existing: Iterable[MigrationSight],
     paths: Mapping[str, str],
     api: Api = OUT_OF_TREE,
+    owner: MigrationOwner | None = None,
 ) -> bool:
     """Make the migration of this turn; False if others did. All who make it choose one name."""
     name = migration_name(resource, key)
@@ -58,10 +60,13 @@ def create_migration(
     # One of this very turn that has ended and proved nothing stands in the way of another try.
     ended = [one for one in existing if one.name == name and not one.unfinished]
     delete_migrations(server, ended, paths)
+    metadata: dict[str, object] = {"name": name, "annotations": {KEY_ANNOTATION: key.to_json()}}
+    if owner:
+        metadata["ownerReferences"] = [owner.to_reference()]
     document = {
         "apiVersion": _group_version(paths[api]),
         "kind": "StorageVersionMigration",
-        "metadata": {"name": name, "annotations": {KEY_ANNOTATION: key.to_json()}},
+        "metadata": metadata,
         "spec": {"resource": _target(resource, group_version, paths[api])},
     }
     try:

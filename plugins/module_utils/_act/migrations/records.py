@@ -12,7 +12,7 @@ So `kubectl wait --for=condition=Succeeded` works, and a run that was killed can
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
@@ -24,7 +24,10 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.migrat
     MigrationSight,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.reasons import Reason
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.rewrites import Counts
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.rewrites import (
+    Counts,
+    ObjectName,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.times import format_time
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._observe.servers import (
     ApiServer,
@@ -131,8 +134,11 @@ def read_position(migration: MigrationSight) -> Position:
     return Position(
         namespace=str(resume.get("namespace") or ""),
         token=str(resume.get("continueToken") or ""),
+        after=str(resume.get("after") or ""),
         counts=Counts.from_dict(counts if isinstance(counts, Mapping) else {}),
         by_namespace=resume.get("byNamespace") is True,
+        encryption=str(resume.get("encryption") or ""),
+        samples=tuple(_read_samples(resume.get("samples"))),
     )
 
 
@@ -140,9 +146,22 @@ def _resume(position: Position) -> dict[str, Any]:
     return {
         "namespace": position.namespace,
         "continueToken": position.token,
+        "after": position.after,
         "byNamespace": position.by_namespace,
+        "encryption": position.encryption,
+        "samples": [
+            {"namespace": one.namespace, "name": one.name, "resourceVersion": one.version}
+            for one in position.samples
+        ],
         "counts": position.counts.to_dict(),
     }
+
+
+def _read_samples(data: object) -> Iterator[ObjectName]:
+    for one in data if isinstance(data, (list, tuple)) else ():
+        if isinstance(one, Mapping):
+            fields = (str(one.get(key) or "") for key in ("name", "namespace", "resourceVersion"))
+            yield ObjectName(*fields)
 
 
 def _condition(kind: str, status: str, message: str) -> dict[str, str]:

@@ -4,10 +4,11 @@
 
 # This module_utils is PRIVATE to the lockstep.kubernetes collection: it may change at any time.
 
-"""What each release encodes and decodes, as its real API server showed it.
+"""What each release encodes, decodes and serves, as its real API server showed it.
 
 A catalogue is text, one resource a line, so that two of them can be compared by eye. The versions
-of a resource's own group are written without the group.
+of a resource's own group are written without the group. A line without the last two columns says
+nothing of what is served by default.
 """
 
 from __future__ import annotations
@@ -21,7 +22,11 @@ from ..names import split_resource
 
 _RELEASE = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(.*)")
 _FIELDS = ("release", "emulated", "how", "when")
+_SCOPES = ("namespaced", "cluster")
 _COLUMNS = 7
+_COLUMNS_WITH_DEFAULTS = 9
+# How long a line may be that others than people read.
+_LONGEST = 150
 
 
 @dataclass(frozen=True)
@@ -35,8 +40,13 @@ class ReleaseResource:
     storage_hash: str
     # Empty: it is the same objects as another resource, which tells.
     encoding: str
+    # With every API and every feature gate on.
     served: tuple[str, ...]
     decodable: tuple[str, ...]
+    # Without any flag. None: nobody has tried it.
+    by_default: tuple[str, ...] | None = None
+    # Once --runtime-config turns them on; others take feature gates as well.
+    by_runtime_config: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -133,7 +143,7 @@ def parse_catalogue(text: str) -> ReleaseCatalogue:
     """Read one catalogue; what is wrong in it is named with its line."""
     head = dict.fromkeys(_FIELDS, "")
     resources: dict[str, ReleaseResource] = {}
-    for number, line in enumerate(text.strip().splitlines(), start=1):
+    for number, line in enumerate(_unwrap(text).strip().splitlines(), start=1):
         word, _space, rest = line.partition(" ")
         if "|" in line:
             one = _parse_resource(line, number)
@@ -154,9 +164,10 @@ def parse_catalogue(text: str) -> ReleaseCatalogue:
 
 def _parse_resource(line: str, number: int) -> ReleaseResource:
     columns = line.split("|")
-    if len(columns) != _COLUMNS or columns[2] not in ("namespaced", "cluster"):
+    if len(columns) not in (_COLUMNS, _COLUMNS_WITH_DEFAULTS) or columns[2] not in _SCOPES:
         raise _wrong(number, line)
-    resource, kind, scope, storage_hash, encoding, served, decodable = columns
+    resource, kind, scope, storage_hash, encoding, served, decodable = columns[:_COLUMNS]
+    defaults = columns[_COLUMNS:]
     _plural, group = split_resource(resource)
 
     def whole(versions: str) -> tuple[str, ...]:
@@ -170,6 +181,8 @@ def _parse_resource(line: str, number: int) -> ReleaseResource:
         encoding=_whole(encoding, group) if encoding else "",
         served=whole(served),
         decodable=whole(decodable),
+        by_default=whole(defaults[0]) if defaults else None,
+        by_runtime_config=whole(defaults[1]) if defaults else (),
     )
 
 
@@ -196,7 +209,7 @@ def format_catalogue(catalogue: ReleaseCatalogue) -> str:
         def short(versions: Iterable[str], group: str = group) -> str:
             return " ".join(_short(version, group) for version in versions)
 
-        columns = (
+        columns = [
             name,
             one.kind,
             "namespaced" if one.namespaced else "cluster",
@@ -204,9 +217,21 @@ def format_catalogue(catalogue: ReleaseCatalogue) -> str:
             short([one.encoding]) if one.encoding else "",
             short(one.served),
             short(one.decodable),
-        )
-        lines.append("|".join(columns))
+        ]
+        if one.by_default is not None:
+            columns += [short(one.by_default), short(one.by_runtime_config)]
+        lines.append(_wrap("|".join(columns)))
     return "\n".join(lines) + "\n"
+
+
+def _wrap(line: str) -> str:
+    """A long line as two, the second of which begins with the mark between columns."""
+    cut = line.rfind("|", 0, _LONGEST) if len(line) > _LONGEST else 0
+    return f"{line[:cut]}\n{line[cut:]}" if cut else line
+
+
+def _unwrap(text: str) -> str:
+    return text.replace("\n|", "|")
 
 
 def _wrong(number: int, line: str) -> LockstepError:

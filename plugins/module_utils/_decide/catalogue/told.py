@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from ..errors import LockstepError
+from ..observations import ServedResource
 from ..settling import Look
 from . import ReleaseCatalogue, ReleaseResource
 
@@ -18,8 +19,14 @@ HOW = (
 )
 
 
-def read_reported(look: Look) -> ReleaseCatalogue:
-    """What the servers write and read, of the APIs that are on; they must all be of one release."""
+_OWN_API = "storageversions.internal.apiserver.k8s.io"
+
+
+def read_reported(look: Look, *, default_apis: bool = False) -> ReleaseCatalogue:
+    """What the servers write and read, of the APIs that are on; they must all be of one release.
+
+    `default_apis`: no flag has turned any on but the one that they report with.
+    """
     sight = look.sight
     releases = {one.release for one in sight.servers if one.release}
     if not look.membership.complete or len(releases) != 1:
@@ -53,6 +60,8 @@ def read_reported(look: Look) -> ReleaseCatalogue:
             encoding=agreement.encoding_version if agreement.agreed else "",
             served=served.served_versions,
             decodable=tuple(sorted(decodable)),
+            by_default=_by_default(served) if default_apis else None,
+            by_runtime_config=served.served_versions if default_apis else (),
         )
     release = next(iter(releases))
     emulating = release.emulated and not release.git_version.startswith(f"v{release.emulated}.")
@@ -63,3 +72,7 @@ def read_reported(look: Look) -> ReleaseCatalogue:
         when=sight.now.date().isoformat(),
         resources=resources,
     )
+
+
+def _by_default(served: ServedResource) -> tuple[str, ...]:
+    return () if served.resource == _OWN_API else served.served_versions

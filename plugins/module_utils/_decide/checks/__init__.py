@@ -10,11 +10,11 @@ that it finds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..gate import Finding
-from . import definitions, etcd, migrations, objects, servers, stored
+from . import definitions, etcd, migrations, objects, servers, serving, stored
 from .facts import Facts
 
 
@@ -39,6 +39,8 @@ class Check:
     can_run: Callable[[Facts], bool] = _always
     # Ids of findings that it gives besides the one it is listed under.
     also: frozenset[str] = field(default_factory=frozenset)
+    # Tells those of its findings that have a cause as one.
+    join: Callable[[Facts, Sequence[Finding]], Finding] | None = None
 
 
 CHECKS: Mapping[str, Check] = {
@@ -51,7 +53,9 @@ CHECKS: Mapping[str, Check] = {
         servers.check_encryption_configs,
         can_run=lambda facts: facts.encryption_configs is not None,
     ),
-    "stored-unknown": Check("What is stored is known", stored.check_stored_known),
+    "stored-unknown": Check(
+        "What is stored is known", stored.check_stored_known, join=stored.join_unknown
+    ),
     "keys-unseen": Check("All keys in etcd were seen", stored.check_all_seen),
     "stored-undecodable": Check(
         "The target reads what is stored",
@@ -65,6 +69,10 @@ CHECKS: Mapping[str, Check] = {
     ),
     "stored-unserved": Check(
         "Nothing is stored that nobody serves", stored.check_unserved, can_run=_audited
+    ),
+    "target-unserved": Check("The target serves what is stored", serving.check_target_serves),
+    "rollback-unserved": Check(
+        "The release to go back to serves what is stored", serving.check_rollback_serves
     ),
     "target-writes": Check("What the target writes can be read", stored.check_target_writes),
     "migration-unfinished": Check(
@@ -93,6 +101,7 @@ CHECKS: Mapping[str, Check] = {
         "Servers show all that is stored",
         objects.check_hidden,
         can_run=lambda facts: facts.lists is not None and facts.audit is not None,
+        join=objects.join_compacted,
     ),
     "orphans": Check(
         "No objects in missing namespaces",
@@ -110,8 +119,15 @@ CHECKS: Mapping[str, Check] = {
         can_run=lambda facts: facts.lists is not None,
         also=frozenset({"write-untried"}),
     ),
-    "unseen-change": Check("No server was changed unseen", servers.check_unseen),
+    "unseen-change": Check(
+        "No server was changed unseen", servers.check_unseen, join=servers.join_unseen
+    ),
     "etcd-health": Check("etcd is healthy", etcd.check_health, can_run=_etcd_told),
+    "etcd-version": Check(
+        "etcd's version has no known bug",
+        etcd.check_versions,
+        can_run=lambda facts: bool(facts.audit and facts.audit.etcd and facts.audit.etcd.members),
+    ),
     "etcd-quota": Check("etcd has room", etcd.check_quota, can_run=_etcd_told),
     "etcd-snapshot": Check("etcd was saved lately", etcd.check_snapshot),
     "encryption-mixed": Check(
@@ -134,3 +150,25 @@ def find_all(facts: Facts) -> tuple[Finding, ...]:
         if check.can_run(facts)
         for finding in check.find(facts)
     )
+
+
+def join_findings(facts: Facts, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Tell together what has the same cause in many resources, after each was judged by itself.
+
+    What was acknowledged for some of them, and what may wait, stays apart.
+    """
+    groups: dict[object, list[Finding]] = {}
+    for one in findings:
+        check = CHECKS.get(one.check)
+        joins = one.cause and check is not None and check.join is not None
+        told = (one.check, one.severity, one.cured_by, one.unknown)
+        alike = (*told, one.acknowledged, one.differs_by_upgrade)
+        groups.setdefault(alike if joins else object(), []).append(one)
+    return tuple(_join(facts, group) for group in groups.values())
+
+
+def _join(facts: Facts, group: Sequence[Finding]) -> Finding:
+    check = CHECKS.get(group[0].check)
+    if len(group) == 1 or check is None or check.join is None:
+        return group[0]
+    return check.join(facts, group)

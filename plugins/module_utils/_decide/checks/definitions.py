@@ -14,7 +14,7 @@ from datetime import timedelta
 from ..gate import Finding
 from ..reasons import enumerate_names
 from ..times import format_time
-from .facts import MIGRATE, Facts
+from .facts import Facts
 
 # An upgrade and the migration after it must be over before a CA is.
 _CA_MARGIN = timedelta(days=7)
@@ -32,7 +32,7 @@ def check_definitions(facts: Facts) -> Iterable[Finding]:
                 "Migrate it",
                 "migration",
                 resource=name,
-                command=MIGRATE % name,
+                command=facts.terms.migrate([name]),
             )
         incoming = facts.incoming.get(name)
         if incoming is None:
@@ -51,7 +51,7 @@ def check_definitions(facts: Facts) -> Iterable[Finding]:
                 f" {crd.storage}, and migrate it then",
                 "migration" if cured else "operator",
                 resource=name,
-                command=MIGRATE % name if cured else "",
+                command=facts.terms.migrate([name]) if cured else "",
             )
 
 

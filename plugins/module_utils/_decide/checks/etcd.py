@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..commands import Terms
+from ..etcd_versions import KNOWN_BUGS, version_to_update_to, voters
 from ..gate import Finding
 from ..reasons import enumerate_names, plural
 from ..times import format_time
-from .facts import AUDIT, MIGRATE, Facts
+from .facts import Facts
 from .objects import must_migrate
 
 _MEGABYTE = 1_000_000
@@ -29,13 +31,31 @@ def check_health(facts: Facts) -> Iterable[Finding]:
         )
 
 
+def check_versions(facts: Facts) -> Iterable[Finding]:
+    """Whether any member runs a version with a bug that is known."""
+    members = facts.audit.etcd.members if facts.audit and facts.audit.etcd else ()
+    for version in sorted({member.version for member in members}):
+        running = [member.name for member in members if member.version == version]
+        for bug in KNOWN_BUGS:
+            if bug.fixed_in(version) and len(voters(members)) >= bug.least_voters:
+                yield Finding(
+                    "etcd-version",
+                    bug.severity,
+                    f"{enumerate_names(running)} {'runs' if len(running) == 1 else 'run'} etcd"
+                    f" {version}, in which {bug.what} ({', '.join(bug.sources)})",
+                    f"Update etcd to {version_to_update_to(version)} or newer on every member, and"
+                    " before any update to the next minor release",
+                    "operator",
+                )
+
+
 def check_quota(facts: Facts) -> Iterable[Finding]:
     """Whether there is room for one more revision of all that is to be rewritten."""
     etcd = facts.audit.etcd if facts.audit else None
     if facts.audit is None or etcd is None or not etcd.quota_bytes:
         return
     needed = sum(size for name, size in facts.audit.bytes.items() if must_migrate(facts, name))
-    left = etcd.quota_bytes - etcd.used_bytes
+    left, etcdctl = etcd.quota_bytes - etcd.used_bytes, facts.terms.etcd.etcdctl
     if needed >= left:
         yield Finding(
             "etcd-quota",
@@ -44,8 +64,8 @@ def check_quota(facts: Facts) -> Iterable[Finding]:
             f" {needed / _MEGABYTE:.1f} MB",
             "Compact and defragment etcd, or raise --quota-backend-bytes on every member",
             "operator",
-            command='etcdctl compact "$(etcdctl endpoint status --write-out=json | grep -o'
-            ' \'"revision":[0-9]*\' | head -1 | cut -d: -f2)" && etcdctl defrag',
+            command=f'{etcdctl} compact "$({etcdctl} endpoint status --write-out=json | grep -o'
+            f' \'"revision":[0-9]*\' | head -1 | cut -d: -f2)" && {etcdctl} defrag',
         )
 
 
@@ -59,10 +79,23 @@ def check_snapshot(facts: Facts) -> Iterable[Finding]:
         "etcd-snapshot",
         "warn",
         seen or "nobody has said when etcd was last saved",
-        "Save etcd, verify it, and give its time as snapshot_time",
+        _saving(facts.terms),
         "operator",
-        command="etcdctl snapshot save lockstep.db && etcdutl snapshot status lockstep.db",
+        command=f"{facts.terms.etcd.one.etcdctl} snapshot save lockstep.db &&"
+        " etcdutl snapshot status lockstep.db",
     )
+
+
+def _saving(terms: Terms) -> str:
+    """What to do, where it was asked."""
+    if terms.asked_by == "upgrade":
+        return (
+            "The upgrade saves it before the first server is touched, unless upgrade_snapshot_skip"
+            " is set; else save it yourself, and verify it"
+        )
+    given = "the file" if terms.asked_by == "preflight" else "its time"
+    name = "snapshot" if terms.asked_by == "preflight" else "snapshot_time"
+    return f"Save etcd, verify it, and give {given} as {terms.option(name)}"
 
 
 def check_encryption(facts: Facts) -> Iterable[Finding]:
@@ -77,7 +110,7 @@ def check_encryption(facts: Facts) -> Iterable[Finding]:
                 "Rewrite all of it once every server writes with one key",
                 "migration",
                 resource=name,
-                command=f"{MIGRATE % name} -e migrate_scope=all",
+                command=facts.terms.migrate([name], migrate_scope="all"),
             )
 
 
@@ -88,7 +121,7 @@ def check_retired_keys(facts: Facts) -> Iterable[Finding]:
             "encryption-key-needed",
             "acknowledgeable",
             f"nobody knows whether {enumerate_names(list(facts.retired_keys))} is still needed",
-            AUDIT,
+            facts.terms.read_etcd,
             "audit",
             unknown=True,
         )
@@ -103,7 +136,7 @@ def check_retired_keys(facts: Facts) -> Iterable[Finding]:
                     "Keep the key on every server until all of it is rewritten",
                     "migration",
                     resource=name,
-                    command=f"{MIGRATE % name} -e migrate_scope=all",
+                    command=facts.terms.migrate([name], migrate_scope="all"),
                 )
 
 

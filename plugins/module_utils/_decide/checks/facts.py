@@ -14,15 +14,17 @@ from datetime import datetime, timedelta
 
 from ..agreement import Agreement
 from ..catalogue import Catalogue, ReleaseCatalogue, parse_release
+from ..commands import Terms
+from ..flags import ApiFlags
 from ..hashes import hash_of
 from ..migrations import MigrationSight
 from ..observations import UNKNOWN, EtcdSight
+from ..reasons import Reason
 from ..rewrites import ObjectName
 from ..settling import Look
 from ..states import StorageState
+from ..triggers import ForeignTrigger
 
-MIGRATE = 'ansible-playbook lockstep.kubernetes.migrate -e \'{"migrate_resources": ["%s"]}\''
-AUDIT = "Read etcd with lockstep.kubernetes.storage_audit, and give its result as audit"
 # How many things of a kind are named.
 NAMED = 5
 
@@ -64,10 +66,8 @@ class ListFacts:
     unserved_count: int = 0
     # A few objects, spread over the list.
     samples: tuple[ObjectName, ...] = ()
-    # Where an audit counted more objects: how many were shown at the audit's own revision, and
-    # None where nobody can tell. A server's cache leaves out what it could not decode.
-    audited: int = 0
-    shown: int | None = 0
+    # At which revision of etcd it was listed; 0 is now, since that one was over.
+    revision: int = 0
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,8 @@ class AuditFacts:
     # that nobody can decode.
     versions: Mapping[str, tuple[str, ...]]
     bytes: Mapping[str, int]
-    # How many keys each has, at which revision; none where they were not read at one moment.
-    keys: Mapping[str, int]
+    # How many keys each has; None where they were not read at one moment.
+    keys: Mapping[str, int] | None
     revision: int
     encryption: Mapping[str, Mapping[str, int]]
     undecodable: Mapping[str, tuple[str, ...]]
@@ -102,6 +102,16 @@ class AuditFacts:
     # What all keys begin with.
     prefix: str = "/registry"
     etcd: EtcdSight | None = None
+    # Why it tells nothing about this cluster as it is now.
+    against: tuple[Reason, ...] = ()
+    # Revisions of resources that an etcd of their own holds.
+    revisions: Mapping[str, int] = field(default_factory=dict)
+    # Resources in an etcd of their own whose revision the observation did not take.
+    unordered: tuple[str, ...] = ()
+
+    def revision_of(self, resource: str) -> int:
+        """At which revision the keys of a resource were counted."""
+        return self.revisions.get(resource, self.revision)
 
 
 @dataclass(frozen=True)
@@ -137,6 +147,8 @@ class Facts:
     window: timedelta
     # Whether hashes may be computed (R9).
     formula_holds: bool
+    # What turns APIs on and off in the servers to come; None where only discovery tells of it.
+    flags: ApiFlags | None = None
     # Definitions that are to be installed, by resource.
     incoming: Mapping[str, CrdFacts] = field(default_factory=dict)
     # All objects of every resource, listed; None if that was not asked for.
@@ -151,10 +163,26 @@ class Facts:
     # The hash of each server's encryption configuration, empty if it does not tell; None where
     # nothing is encrypted.
     encryption_configs: Mapping[str, str] | None = None
-    # Who writes StorageStates besides us, and when they did last.
-    foreign_trigger: str = ""
+    # Who else keeps the StorageStates, beside several servers.
+    foreign_trigger: ForeignTrigger | None = None
     # Migration APIs whose list the server could not give, by their group, with its words.
     unlisted_migrations: Mapping[str, str] = field(default_factory=dict)
+    # Whether every server deletes objects that it can't read, where it is told to.
+    deletes_unreadable: bool = False
+    # In whose words remedies are told.
+    terms: Terms = field(default_factory=Terms)
+
+    @property
+    def audit_outdated(self) -> bool:
+        """Whether bringing the audit up to date would let it count for more."""
+        if self.audit is None:
+            return False
+        moved_on = any(
+            self.audit.keys is None or one.revision != self.audit.revision_of(name)
+            for name, one in (self.lists or {}).items()
+            if one.objects is not None
+        )
+        return moved_on or bool(self.audit.unordered)
 
     def objects(self, resource: str) -> int | None:
         """How many objects there are, as far as somebody counted."""

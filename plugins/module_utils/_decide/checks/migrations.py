@@ -15,7 +15,7 @@ from ..gate import Finding
 from ..migrations import IN_TREE
 from ..observations import UNKNOWN
 from ..reasons import plural
-from .facts import MIGRATE, Facts
+from .facts import Facts
 
 
 def check_migrations(facts: Facts) -> Iterable[Finding]:
@@ -33,7 +33,7 @@ def check_migrations(facts: Facts) -> Iterable[Finding]:
             "Finish it, or have it done anew",
             "migration",
             resource=one.resource,
-            command=MIGRATE % one.resource,
+            command=facts.terms.migrate([one.resource]),
             unknown=unproved,
         )
 
@@ -66,8 +66,8 @@ def check_alpha_migrations(facts: Facts) -> Iterable[Finding]:
             "block",
             f"{plural(len(left), 'migration')} of {IN_TREE}/v1alpha1, such as {left[0].name}, would"
             " be unreadable",
-            "Delete them",
+            "Wait until they have ended, and delete them: nothing else is kept in them",
             "operator",
             resource=name,
-            command=f"kubectl delete {name} --all",
+            destructive_command=facts.terms.delete_objects(name),
         )

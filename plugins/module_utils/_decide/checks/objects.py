@@ -8,12 +8,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from shlex import quote
+from urllib.parse import quote as quote_url
 
 from ..gate import Finding, Severity
+from ..keys import directory_of, object_name
+from ..migrations import NEVER_MIGRATED
+from ..names import resource_path, split_resource
 from ..observations import UNKNOWN
 from ..reasons import enumerate_names, plural
-from .facts import NAMED, Facts
+from .facts import NAMED, Facts, ListFacts
 
 
 def check_lists(facts: Facts) -> Iterable[Finding]:
@@ -23,7 +29,7 @@ def check_lists(facts: Facts) -> Iterable[Finding]:
             "list-unreadable",
             "acknowledgeable",
             "nobody has tried whether all objects can be read",
-            "Leave the option lists on",
+            f"Leave {facts.terms.option('lists')} on",
             "operator",
             unknown=True,
         )
@@ -43,39 +49,97 @@ def check_lists(facts: Facts) -> Iterable[Finding]:
             "list-unreadable",
             "acknowledgeable" if listed and listed.unknown else "block",
             f"not all of {name} can be read{where}{said}",
-            "Save the value of the key and delete the key from etcd"
+            "Give the servers back what they read it with, such as an encryption key or a version"
+            " of its definition, or restore the object from a backup; only if neither can be done,"
+            " delete it"
             if keys
-            else "Find the key with lockstep.kubernetes.storage_audit; save its value and delete"
-            " it from etcd",
+            else f"See which key it is. {facts.terms.read_etcd}",
             "operator",
             resource=name,
-            command=" && ".join(_save_and_delete_key(key) for key in keys),
+            command=" && ".join(map(facts.terms.save_key, keys)),
+            destructive_command=" && ".join(
+                f"{facts.terms.save_key(key)} && {_delete(facts, name, key)}" for key in keys
+            ),
             unknown=bool(listed and listed.unknown),
         )
 
 
 def check_hidden(facts: Facts) -> Iterable[Finding]:
-    """Whether servers show all objects that lie in etcd: a cache leaves out what it can't read."""
+    """Whether servers and etcd hold the same objects, in both directions (R13).
+
+    A cache leaves out what it can't read; and what etcd lacks lies in an etcd that was not read.
+    """
+    audit = facts.audit
     for name, one in sorted((facts.lists or {}).items()):
-        if one.shown is None or one.shown < one.audited:
-            known = one.shown is not None
+        if audit is None or name in NEVER_MIGRATED or one.objects is None:
+            continue
+        keys = None if audit.keys is None else audit.keys.get(name, 0)
+        if keys is None or one.revision != audit.revision_of(name):
             yield Finding(
                 "objects-hidden",
-                "block" if known else "acknowledgeable",
-                f"etcd holds {plural(one.audited, 'object')} of {name}, and the server shows"
-                f" {one.shown if known else 'fewer'}: it can't read the others",
-                "Restart the server, which makes it read all of them anew, and judge again"
-                if known
-                else "Judge again: objects may have been deleted right after etcd was read",
+                "acknowledgeable",
+                f"{name} could not be counted by its servers at the revision that etcd was read"
+                " at: that one was compacted",
+                facts.terms.read_etcd_again,
+                "audit",
+                resource=name,
+                unknown=True,
+                cause="compacted",
+            )
+        elif one.objects < keys:
+            yield Finding(
+                "objects-hidden",
+                "block",
+                f"etcd holds {plural(keys, 'object')} of {name}, and the server shows"
+                f" {one.objects}: it can't read the others",
+                "Restart the server, which makes it read all of them again, and run this again",
                 "operator",
                 resource=name,
-                unknown=not known,
+            )
+        elif one.objects > keys:
+            yield Finding(
+                "objects-hidden",
+                "acknowledgeable",
+                f"the servers show {plural(one.objects, 'object')} of {name}, and the etcd that was"
+                f" read holds {keys}: the others are in another etcd or below another prefix",
+                "Read etcd by the API servers' manifest, or with"
+                f" {facts.terms.option('etcd_servers_overrides')} as the servers have it",
+                "audit",
+                resource=name,
+                unknown=True,
             )
 
 
-def _save_and_delete_key(key: str) -> str:
-    saved = key.strip("/").replace("/", "_")
-    return f"etcdctl get --print-value-only '{key}' > '{saved}' && etcdctl del '{key}'"
+def join_compacted(facts: Facts, found: Sequence[Finding]) -> Finding:
+    """That etcd had compacted what was read, once for all resources."""
+    names = [one.resource for one in found]
+    return replace(
+        found[0],
+        seen=f"{plural(len(names), 'resource')} could not be counted by their servers at the"
+        " revision that etcd was read at, which was compacted:"
+        f" {enumerate_names(names, at_most=NAMED)}",
+        resource="",
+        resources=tuple(names),
+    )
+
+
+def _delete(facts: Facts, resource: str, key: str) -> str:
+    """Delete what can't be read: by a server, where it does that, and else behind its back."""
+    directory = f"{facts.audit.prefix if facts.audit else ''}/{directory_of(resource)}/"
+    served = next(
+        (one.resources[resource] for one in facts.look.sight.servers if resource in one.resources),
+        None,
+    )
+    named = object_name(key.encode(), directory.encode()) if key.startswith(directory) else ""
+    if not facts.deletes_unreadable or served is None or not named:
+        return facts.terms.delete_key(key)
+    namespace, _slash, name = named.rpartition("/")
+    path = resource_path(
+        group_version=served.served_versions[0],
+        plural=split_resource(resource)[0],
+        namespace=namespace,
+    )
+    return facts.terms.delete_unreadable(f"{path}/{quote_url(name, safe=':')}")
 
 
 def check_orphans(facts: Facts) -> Iterable[Finding]:
@@ -88,16 +152,19 @@ def check_orphans(facts: Facts) -> Iterable[Finding]:
                 _severity_of_writing(facts, name),
                 f"{plural(one.orphan_count, 'object')} of {name} in namespaces that do not exist:"
                 f" {first}",
-                "Create the namespaces and delete them again, which takes the objects along",
+                "Create the namespaces; what is not needed, delete then",
                 "operator",
                 resource=name,
-                command=" && ".join(
-                    f"kubectl create namespace {namespace} && kubectl delete namespace {namespace}"
-                    for namespace in dict.fromkeys(
-                        orphan.partition("/")[0] for orphan in one.orphans if "/" in orphan
-                    )
+                command=_with_namespaces(facts, one, "create"),
+                destructive_command=" && ".join(
+                    filter(None, (_with_namespaces(facts, one, do) for do in ("create", "delete")))
                 ),
             )
+
+
+def _with_namespaces(facts: Facts, listed: ListFacts, do: str) -> str:
+    missing = dict.fromkeys(one.partition("/")[0] for one in listed.orphans if "/" in one)
+    return " && ".join(f"{facts.terms.kubectl} {do} namespace {quote(one)}" for one in missing)
 
 
 def check_managed_fields(facts: Facts) -> Iterable[Finding]:

@@ -8,12 +8,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from ..catalogue import parse_release
 from ..gate import Finding
-from ..reasons import enumerate_names
-from .facts import AUDIT, NAMED, Facts
+from ..reasons import enumerate_names, plural
+from .facts import NAMED, Facts
 
 ROLL_ON = "Roll the servers that are left"
 
@@ -31,7 +32,7 @@ def check_releases(facts: Facts) -> Iterable[Finding]:
                 "acknowledgeable",
                 f"What {what}, {release}, can read is not in the catalogue",
                 f"Read it off its kube-apiserver (make catalogue RELEASES={release.lstrip('v')}),"
-                " and give the file as target_catalogue",
+                f" and give the file as {facts.terms.option('target_catalogue')}",
                 "operator",
                 unknown=True,
             )
@@ -41,7 +42,12 @@ def check_agreement(facts: Facts) -> Iterable[Finding]:
     """Whether all servers write alike before anything is changed."""
     for reason in facts.look.membership.reasons:
         yield Finding(
-            "agreement", "acknowledgeable", reason.text, reason.remedy, "operator", unknown=True
+            "agreement",
+            "acknowledgeable",
+            facts.terms.translate(reason.text),
+            facts.terms.translate(reason.remedy),
+            "operator",
+            unknown=True,
         )
     for name, agreement in facts.judged:
         if agreement.agreed:
@@ -62,7 +68,8 @@ def check_agreement(facts: Facts) -> Iterable[Finding]:
             "agreement",
             "block" if differ else "acknowledgeable",
             first.text if first else f"the servers are not known to agree on {name}",
-            (first.remedy if first else "") or "Wait until every server agrees",
+            facts.terms.translate(first.remedy if first else "")
+            or "Wait until every server agrees",
             "operator",
             resource=name,
             unknown=not differ,
@@ -105,29 +112,42 @@ def check_unseen(facts: Facts) -> Iterable[Finding]:
     """Whether servers were changed while nobody looked."""
     for name, _agreement in facts.judged:
         state = facts.states.get(name)
-        if state is not None and state.evidence.unseen:
+        if state is not None and state.evidence.doubts:
             yield Finding(
                 "unseen-change",
                 "warn",
-                f"since {name} was recorded {enumerate_names(state.evidence.unseen[:NAMED])}",
-                AUDIT,
+                f"since {name} was recorded {enumerate_names(state.evidence.doubts[:NAMED])}",
+                facts.terms.read_etcd,
                 "audit",
                 resource=name,
+                cause=enumerate_names(state.evidence.doubts[:NAMED]),
             )
+
+
+def join_unseen(_facts: Facts, found: Sequence[Finding]) -> Finding:
+    """What was changed unseen, once for all resources."""
+    names = [one.resource for one in found]
+    causes = list(dict.fromkeys(one.cause for one in found))
+    return replace(
+        found[0],
+        seen=f"since {plural(len(names), 'resource')} were recorded"
+        f" {enumerate_names(causes, at_most=NAMED)}: {enumerate_names(names, at_most=NAMED)}",
+        resource="",
+        resources=tuple(names),
+    )
 
 
 def check_foreign_trigger(facts: Facts) -> Iterable[Finding]:
     """Whether a trigger is at work that goes by what one server says."""
-    several = len(facts.look.sight.servers) > 1
-    if facts.foreign_trigger and several:
+    trigger = facts.foreign_trigger
+    if trigger:
         yield Finding(
             "foreign-trigger",
             "block",
-            f"another trigger keeps the StorageStates ({facts.foreign_trigger}): it asks one server"
-            " for all, and migrates while the others differ",
-            "Stop it for good, and use lockstep.kubernetes.trigger",
+            trigger.text,
+            trigger.remedy,
             "operator",
-            command="kubectl --namespace kube-system delete deployment trigger",
+            command=trigger.command,
         )
 
 

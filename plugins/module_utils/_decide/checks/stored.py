@@ -8,14 +8,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from ..catalogue import ReleaseCatalogue
 from ..gate import Finding, Safe
 from ..keys import directory_of, same_objects
+from ..migrations import NEVER_MIGRATED
 from ..observations import UNKNOWN
 from ..reasons import enumerate_names, plural
-from .facts import AUDIT, MIGRATE, Facts
+from .facts import NAMED, Facts
+from .serving import serves
+
+_EXPIRE = (
+    "acknowledge it, as events expire by themselves (within an hour, unless --event-ttl says"
+    " otherwise) and are never migrated"
+)
 
 
 def check_stored_known(facts: Facts) -> Iterable[Finding]:
@@ -25,21 +34,45 @@ def check_stored_known(facts: Facts) -> Iterable[Finding]:
             continue
         state = facts.states.get(name)
         if state is None:
-            seen = f"nothing is recorded of what is stored of {name}"
+            seen, cause = f"nothing is recorded of what is stored of {name}", "not recorded"
         elif state.stale(facts.look.sight.now, facts.window):
             seen = f"the record of {name} is stale: nobody looked since"
+            cause = "recorded too long ago"
         else:
             seen = f"it is not known in which versions {name} is stored"
+            cause = "recorded as Unknown"
+        expires = name in NEVER_MIGRATED
         yield Finding(
             "stored-unknown",
             "acknowledgeable",
             seen,
-            f"{AUDIT}; or migrate it",
-            "audit",
+            f"{facts.terms.read_etcd}; or {_EXPIRE if expires else 'migrate it'}",
+            "operator" if expires else "audit",
             resource=name,
-            command=MIGRATE % name,
+            command="" if expires else facts.terms.migrate([name]),
             unknown=True,
+            cause=cause,
         )
+
+
+def join_unknown(facts: Facts, found: Sequence[Finding]) -> Finding:
+    """That nothing tells what is stored, once for all resources."""
+    names = [one.resource for one in found]
+    causes = Counter(one.cause for one in found)
+    why = enumerate_names([f"{count} {cause}" for cause, count in causes.items()])
+    unread = "etcd was not read, and " if facts.audit is None else ""
+    every = {name for name, _agreement in facts.judged} - {*NEVER_MIGRATED} == set(names)
+    migrate = f"migrate {'everything' if every else 'them'}"
+    expire = all(name in NEVER_MIGRATED for name in names)
+    return replace(
+        found[0],
+        seen=f"{unread}nothing else tells in which versions {plural(len(names), 'resource')} may be"
+        f" stored ({why}): {enumerate_names(names, at_most=NAMED)}",
+        remedy=f"{facts.terms.read_etcd}; or {_EXPIRE if expire else migrate}",
+        resource="",
+        resources=tuple(names),
+        command="" if expire else facts.terms.migrate([] if every else names),
+    )
 
 
 def check_decodable(facts: Facts) -> Iterable[Finding]:
@@ -112,7 +145,10 @@ def _undecodable(
                 "Migrate it" if cured else _without_migration(facts, name, release),
                 "migration" if cured else "operator",
                 resource=name,
-                command=_command(facts, name, release, cured=cured),
+                command=facts.terms.migrate([name]) if cured else "",
+                destructive_command=""
+                if cured or _has_way_down(facts, name, release)
+                else facts.terms.save_and_delete(name),
             )
 
 
@@ -133,10 +169,10 @@ def _removed(
         f"{what}, {release}, has no {name}"
         + (f" (the last release with it is {last})" if last else "")
         + f", and {left}",
-        "Save the objects, and delete them",
+        "Move to what the release has in its place; then save the objects, and delete them",
         "operator",
         resource=name,
-        command=_save_and_delete(name),
+        destructive_command=facts.terms.save_and_delete(name),
         unknown=count is None,
     )
 
@@ -167,19 +203,6 @@ def _has_way_down(facts: Facts, name: str, release: ReleaseCatalogue) -> bool:
     return known is not None and known.encoding in release.resources[name].decodable
 
 
-def _command(facts: Facts, name: str, release: ReleaseCatalogue, *, cured: bool) -> str:
-    if cured:
-        return MIGRATE % name
-    return "" if _has_way_down(facts, name, release) else _save_and_delete(name)
-
-
-def _save_and_delete(name: str) -> str:
-    return (
-        f"kubectl get {name} --all-namespaces -o yaml > {name}.yaml &&"
-        f" kubectl delete {name} --all --all-namespaces"
-    )
-
-
 def check_target_writes(facts: Facts) -> Iterable[Finding]:
     """Whether the servers that are not rolled yet, and the way back, read what the target writes.
 
@@ -196,6 +219,8 @@ def check_target_writes(facts: Facts) -> Iterable[Finding]:
         for reader in readers.values():
             old = reader.resources.get(name)
             if new is None or old is None or new.encoding in old.decodable:
+                continue
+            if serves(facts, new, target, facts.step.to_release) is False:
                 continue
             yield Finding(
                 "target-writes",
@@ -230,12 +255,16 @@ def check_unserved(facts: Facts) -> Iterable[Finding]:
             if bad
             # Only its envelope is known: whether all of it can be read shows when it is read.
             else f"{stored}, so that nobody can tell whether all of it can be read",
-            "Turn its API on, save the objects and delete them; or delete its keys from etcd"
+            "Turn its API on, so that its objects can be saved and deleted; only if that can't be"
+            " done, delete its keys from etcd"
             if bad
-            else "Turn its API on, and judge again; or delete its keys from etcd",
+            else "Turn its API on, and run this again; only if that can't be done, delete its keys"
+            " from etcd",
             "operator",
             resource=name,
-            command=_save_and_delete_keys(facts.audit.prefix, name),
+            destructive_command=facts.terms.delete_keys(
+                f"{facts.audit.prefix}/{directory_of(name)}/", name
+            ),
             unknown=not bad,
         )
     for directory, count in sorted(facts.audit.unmapped.items()):
@@ -252,23 +281,24 @@ def check_unserved(facts: Facts) -> Iterable[Finding]:
         )
 
 
-def _save_and_delete_keys(prefix: str, name: str) -> str:
-    directory = f"{prefix}/{directory_of(name)}/"
-    return (
-        f"etcdctl get --prefix --write-out=json '{directory}' > {name}.json &&"
-        f" etcdctl del --prefix '{directory}'"
-    )
-
-
 def check_all_seen(facts: Facts) -> Iterable[Finding]:
-    """Whether anybody has looked at all keys: no API shows those of kinds that nobody serves."""
+    """Whether all keys were read: no API shows those of kinds that no server serves."""
     if facts.audit is None or not facts.audit.complete:
-        what = "all of etcd" if facts.audit else "etcd itself"
+        what = "not all of etcd was read" if facts.audit else "etcd was not read"
         yield Finding(
             "keys-unseen",
             "acknowledgeable",
-            f"nobody has read {what}: keys of kinds that no server serves may be left there",
-            AUDIT,
+            f"{what}: keys of kinds that no server serves may be left there",
+            facts.terms.read_etcd,
+            "audit",
+            unknown=True,
+        )
+    for reason in facts.audit.against if facts.audit else ():
+        yield Finding(
+            "keys-unseen",
+            "acknowledgeable",
+            f"the audit of etcd does not count: {reason.text}",
+            facts.terms.translate(reason.remedy) or facts.terms.read_etcd,
             "audit",
             unknown=True,
         )

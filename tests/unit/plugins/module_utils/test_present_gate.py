@@ -17,6 +17,8 @@ FINDING = {
     "seen": "a | b\nand <c>",
     "remedy": "Migrate it",
     "command": "run me",
+    "destructive_command": "",
+    "resources": ["pods"],
     "acknowledged": "",
 }
 DOCUMENT = {

@@ -80,8 +80,8 @@ class Reader(HTMLParser):
         return next(row for row in rows if row[0].startswith(head))
 
 
-def read(*verdicts: Any, migration: Any = None) -> Reader:
-    reader = Reader(render_report(list(verdicts), migration))
+def read(*verdicts: Any, migration: Any = None, outcome: Any = None) -> Reader:
+    reader = Reader(render_report(list(verdicts), migration, outcome))
     reader.close()
     return reader
 
@@ -364,3 +364,67 @@ class TestSelfContained:
         assert page.tags.count("style") == 1
         assert "img" not in page.tags
         assert page.addresses == []
+
+
+def ended(state: str = "done", headline: str = "Upgraded and verified", **told: Any) -> Any:
+    return {"state": state, "headline": headline, **told}
+
+
+class TestOutcome:
+    """The report on a run: how it ended and what is true now come before what was found first."""
+
+    def test_the_headline_says_how_it_ended_and_not_what_was_found_before(self) -> None:
+        page = render_report([verdict("unknown")], None, ended(cluster="prod-eu"))
+        assert "<title>Upgraded and verified: prod-eu" in page
+        assert re.findall(r"<h1[^>]*>([^<]*)", page) == ["Upgraded and verified"]
+
+    def test_what_is_true_now_stands_before_what_was_found_before(self) -> None:
+        words = read(verdict("unknown"), outcome=ended(now=["verified."])).words
+        now, before = words.index("What is true now"), words.index("What was found before")
+        assert now < words.index("verified.", now) < before < words.index("Not known to be safe")
+
+    def test_a_run_that_stopped_before_any_verdict_is_told_too(self) -> None:
+        told = ended("stopped", "Stopped at cp-2", reason="it did not start", at="2026-11-17")
+        words = read(outcome=told).words
+        assert "Stopped at cp-2" in words
+        assert "it did not start" in words
+        assert "Ended at 2026-11-17" in words
+        assert "What was found before" not in words
+
+    def test_hosts_are_named_with_what_they_run_now(self) -> None:
+        servers = {
+            "cp-1": {"address": ONE, "release": "v1.37.0", "emulated_version": "1.36"},
+            "cp-2": {"address": TWO, "release": "", "fault": "connection refused"},
+        }
+        resources = {"pods": {"encodings": {ONE: "v1"}, "stored": ["v1"]}}
+        page = read(verdict(resources=resources), outcome=ended(servers=servers))
+        assert f"cp-1 ({ONE}) runs v1.37.0 and emulates 1.36" in page.words
+        assert f"cp-2 ({TWO}) runs what nobody could see: connection refused" in page.words
+        assert page.row("Resource")[1].startswith("cp-1")
+
+    def test_the_snapshot_and_what_to_do_next_are_told(self) -> None:
+        told = ended(snapshot="cp-1:/var/etcd.db", commands={"To roll back:": "ansible-playbook x"})
+        words = read(outcome=told).words
+        assert "etcd was saved to cp-1:/var/etcd.db" in words
+        assert "To roll back: ansible-playbook x" in words
+
+    @pytest.mark.parametrize(
+        "told",
+        ["done", {"state": "perhaps", "headline": "x"}, {"state": "done"}, {"headline": "x"}],
+    )
+    def test_an_outcome_that_is_none_is_refused(self, told: Any) -> None:
+        with pytest.raises(LockstepError, match="report_outcome"):
+            render_report([], None, told)
+
+
+def test_what_deletes_data_is_folded_and_marked() -> None:
+    lost = finding(remedy="Restore it", command="save", destructive_command="delete")
+    words = read(verdict("false", findings=[lost])).words
+    assert words.index("save") < words.index("As a last resort, which deletes data delete")
+
+
+def test_r14_every_resource_of_a_finding_on_many_is_named() -> None:
+    many = [f"things{number}.example.com" for number in range(69)]
+    page = read(verdict("unknown", findings=[finding(seen="etcd was not read", resources=many)]))
+    assert "All 69 resources" in page.words
+    assert all(name in page.words for name in many)

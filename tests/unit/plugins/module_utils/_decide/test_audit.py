@@ -6,36 +6,31 @@
 
 from __future__ import annotations
 
-import itertools
 import json
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide import audit
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.audit import (
     Audit,
-    Boundaries,
-    Boundary,
-    Encodings,
-    Ledger,
-    Source,
-    State,
-    earlier_state,
-    read_encodings,
-    stretches,
-    why_not_incremental,
+    StoredIdentity,
+    StoreSight,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors import (
     LockstepError,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.increments import Source
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.keys import (
     INTERNAL,
-    RESOURCE,
-    KeyRange,
     KeySpace,
+)
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.tally import (
+    Encodings,
+    Ledger,
+    read_encodings,
 )
 
 SOURCE = Source(cluster_id="abc", revision=100, raft_term=3)
@@ -46,25 +41,29 @@ def object_of(version, kind="Widget"):
     return json.dumps({"apiVersion": version, "kind": kind, "data": CANARY}).encode()
 
 
-def ledger_of(stored, patterns=("*",), encodings=None):
-    ledger = Ledger(KeySpace("/registry"), patterns, encodings)
-    for key, value in sorted(stored.items()):
-        ledger.add(key.encode(), value)
-    return ledger
+def ledger_of(stored, patterns=("*",), encodings=None, moved=()):
+    """The ledger, and what it has counted."""
+    ledger = Ledger(KeySpace("/registry"), patterns, encodings, moved=moved)
+    for key, value in sorted((key.encode(), value) for key, value in stored.items()):
+        ledger.add(key, value)
+    return ledger, ledger.cut()
 
 
-def audit_of(stored, patterns=("*",), **more):
-    ledger = ledger_of(stored, patterns, more.get("encodings"))
-    state = State(SOURCE, "/registry", tuple(patterns), ((),), ledger.tallies)
+def tallies_of(stored, **more):
+    return ledger_of(stored, **more)[1]
+
+
+STORE = StoreSight(SOURCE, "https://192.0.2.1:2379", "3.6.16", "grpc")
+
+
+def audit_of(stored, patterns=("*",), *, moved=(), **more):
+    ledger, tallies = ledger_of(stored, patterns, more.get("encodings"), moved)
     facts = {
-        "source": SOURCE,
-        "endpoint": "https://192.0.2.1:2379",
-        "etcd_version": "3.6.16",
-        "transport": "grpc",
-        "later_revisions": (),
-        "tallies": ledger.tallies,
+        "stores": (STORE,),
+        "tallies": tallies,
         "patterns": tuple(patterns),
-        "state": state,
+        "prefix": "/registry",
+        "since": "packed",
         "incremental": False,
         "stored_keys": len(stored),
         "read_keys": len(stored),
@@ -74,6 +73,9 @@ def audit_of(stored, patterns=("*",), **more):
     return Audit(**{**facts, **more})
 
 
+EVENTS = StoreSight(
+    Source("def", 77, 2), "https://192.0.2.2:2379", "3.6.16", "grpc", resources=("events",)
+)
 MIXED = {
     "/registry/example.com/widgets/a": object_of("example.com/v1"),
     "/registry/example.com/widgets/b": object_of("example.com/v2"),
@@ -152,6 +154,51 @@ def test_directories_of_no_resource_are_named_up_to_a_bound():
     assert result["totals"]["unmapped_keys"] == 200
 
 
+@pytest.mark.parametrize(
+    ("stray", "beside", "resource"),
+    [
+        ("/registry/pod", "/registry/pods/default/web", "pods"),
+        ("/registry/services/a", "/registry/services/specs/default/web", "services"),
+        ("/registry/example.com/a", "/registry/example.com/widgets/a", "widgets.example.com"),
+        ("/registry/example.com", "/registry/example.com/widgets/a", "widgets.example.com"),
+    ],
+)
+def test_a_stray_key_takes_no_other_key_with_it(stray, beside, resource):
+    stored = {stray: b"{}", beside: object_of("v1beta1")}
+    assert audit_of(stored).to_dict()["resources"][resource]["versions"] == {"v1beta1": 1}
+
+
+STEPS = st.sampled_from(
+    [
+        "pod",
+        "pods",
+        "podtemplates",
+        "services",
+        "specs",
+        "endpoints",
+        "other",
+        "example.com",
+        "example.community",
+        "widgets",
+        "widget",
+        "ranges",
+        "default",
+        "\xe9",
+        "",
+    ]
+)
+KEYS = st.lists(STEPS, min_size=1, max_size=4).map(lambda steps: "/registry/" + "/".join(steps))
+
+
+@given(st.sets(KEYS, max_size=30))
+def test_where_a_key_is_counted_does_not_depend_on_the_others(stored):
+    counted = {
+        place: tally.keys for place, tally in tallies_of(dict.fromkeys(stored, b"?")).items()
+    }
+    places = [KeySpace("/registry").place(key.encode()) for key in stored]
+    assert counted == Counter((place.kind, place.name) for place in places)
+
+
 def test_only_chosen_resources_are_counted():
     result = audit_of(MIXED, ["*.example.com", "nothing"]).to_dict()
     assert set(result["resources"]) == {"widgets.example.com"}
@@ -163,7 +210,6 @@ def test_no_value_is_in_the_result():
     stored = {**MIXED, "/registry/pods/default/bad": CANARY.encode()}
     found = audit_of(stored)
     assert CANARY not in json.dumps(found.to_dict())
-    assert CANARY not in repr(State.unpack(found.state.pack()))
 
 
 VALUES = st.sampled_from(
@@ -172,95 +218,14 @@ VALUES = st.sampled_from(
 STORES = st.dictionaries(st.integers(0, 30).map("/registry/example.com/widgets/{}".format), VALUES)
 
 
-@given(before=STORES, changed=STORES, deleted=st.sets(st.integers(0, 30)))
-def test_an_increment_has_every_version_and_no_count_is_too_small(before, changed, deleted):
-    after = {**before, **changed}
-    for number in deleted - {int(key.rpartition("/")[2]) for key in changed}:
-        after.pop(f"/registry/example.com/widgets/{number}", None)
-    whole = ledger_of(after).tallies.get((RESOURCE, "widgets.example.com"), audit.Tally())
-
-    first = State(SOURCE, "/registry", ("*",), ((),), ledger_of(before).tallies)
-    increment = ledger_of(changed)
-    increment.merge(State.unpack(first.pack()).tallies)
-    summed = increment.tallies.get((RESOURCE, "widgets.example.com"), audit.Tally())
-
-    assert summed.keys >= whole.keys
-    assert summed.undecodable >= whole.undecodable
-    assert all(summed.versions[name] >= count for name, count in whole.versions.items())
-    assert all(summed.encryption[name] >= count for name, count in whole.encryption.items())
-
-
-def test_a_state_round_trips():
-    boundaries = ((Boundary(b"/registry/", 3), Boundary(b"/registry/\xff\x00", 2)),)
-    tallies = ledger_of(MIXED).tallies
-    state = State(SOURCE, "/registry", ("*",), boundaries, tallies, increments=2)
-    assert State.unpack(state.pack()) == state
-    assert earlier_state({"since": state.pack(), "verdict": "mixed"}) == state
-    assert earlier_state(state.pack()) == state
-    assert earlier_state(None) is None
-    assert earlier_state("") is None
-
-
-@pytest.mark.parametrize("wrong", ["x", "AAAA", "eJyrVkrOz8lPVrJSMjQyVqoFACfZBGk=", {}, 7, ["a"]])
-def test_what_is_no_state_is_refused(wrong):
-    with pytest.raises(LockstepError, match="since holds no state"):
-        earlier_state(wrong)
-
-
-@given(st.text(max_size=50))
-def test_no_text_but_a_state_is_taken_for_one(text):
-    if text:
-        with pytest.raises(LockstepError):
-            State.unpack(text)
-
-
-@pytest.mark.parametrize(
-    ("now", "prefix", "patterns", "ranges", "why"),
-    [
-        (Source("abc", 200, 3), "/registry", ["*"], 1, ""),
-        (Source("abc", 200, 9), "/registry", ["*"], 1, ""),
-        (Source("def", 200, 3), "/registry", ["*"], 1, "another etcd cluster"),
-        (Source("abc", 50, 3), "/registry", ["*"], 1, "a backup was restored"),
-        (Source("abc", 200, 2), "/registry", ["*"], 1, "a backup was restored"),
-        (Source("abc", 200, 3), "/other", ["*"], 1, "below /registry"),
-        (Source("abc", 200, 3), "/registry", ["pods"], 1, "other resources"),
-        (Source("abc", 200, 3), "/registry", ["*"], 2, "other resources"),
-    ],
-)
-def test_an_earlier_audit_that_does_not_fit_is_not_built_on(now, prefix, patterns, ranges, why):
-    state = State(SOURCE, "/registry", ("*",), ((),), {})
-    told = why_not_incremental(state, source=now, prefix=prefix, patterns=patterns, ranges=ranges)
-    assert (why in told) if why else not told
-
-
-@given(st.lists(st.tuples(st.binary(max_size=4), st.integers(1, 9000)), max_size=40))
-def test_short_ranges_cover_a_range_without_gaps(pages):
-    boundaries = Boundaries()
-    for start, keys in sorted(pages):
-        boundaries.add(b"a" + start, keys=keys, size=keys * 1000)
-    whole = KeyRange(b"a", b"b")
-    state = State(SOURCE, "/registry", ("*",), (boundaries.result(),), {})
-    (short,) = stretches([whole], state)
-    assert short[0].start == whole.start
-    assert short[-1].end == whole.end
-    assert all(one.end == next_.start for one, next_ in itertools.pairwise(short))
-
-
-def test_the_number_of_boundaries_is_bounded():
-    boundaries = Boundaries()
-    for number in range(5000):
-        boundaries.add(b"%06d" % number, keys=5000, size=1)
-    result = boundaries.result()
-    assert len(result) <= 1000
-    assert sum(one.keys for one in result) == 5000 * 5000
-
-
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ({"later_revisions": (150,)}, "the rest was read at revision 150"),
-        ({"incremental": True}, "counts are upper bounds"),
-        ({"elsewhere": ("events",)}, "keep events in another etcd"),
+        (
+            {"stores": (replace(STORE, later_revisions=(150,)),)},
+            "the rest was read at revision 150",
+        ),
+        ({"stores": (STORE, EVENTS)}, "keep events in another etcd"),
         ({"notes": ("The connection broke.",)}, "The connection broke."),
     ],
 )
@@ -268,8 +233,42 @@ def test_notes_say_what_the_counts_mean(more, says):
     assert any(says in note for note in audit_of(MIXED, **more).to_dict()["notes"])
 
 
+def test_of_what_another_etcd_holds_its_own_revision_is_told():
+    result = audit_of(MIXED, stores=(STORE, EVENTS)).to_dict()
+    assert result["revision"] == 100
+    assert result["revisions"] == {"events": 77, "events.events.k8s.io": 77}
+    assert [store["resources"] for store in result["stores"]] == [[], ["events"]]
+    overtaken = audit_of(MIXED, stores=(STORE, replace(EVENTS, later_revisions=(80,)))).to_dict()
+    assert overtaken["revisions"]["events"] == 0
+
+
+def test_what_is_left_behind_of_a_resource_that_moved_is_nobodys():
+    stored = {**MIXED, "/registry/events/default/a": object_of("v1", "Event")}
+    result = audit_of(stored, moved=["events"]).to_dict()
+    assert "events" not in result["resources"]
+    assert result["unmapped"]["/registry/events"]["keys"] == 1
+    assert result["verdict"] == "unknown"
+
+
+def test_an_etcd_that_may_have_shown_less_makes_it_unknown_and_says_why():
+    stored = {"/registry/pods/default/web": object_of("v1", "Pod")}
+    doubtful = replace(STORE, not_believed="member b did not answer")
+    result = audit_of(stored, stores=(doubtful,)).to_dict()
+    assert (result["verdict"], result["believable"]) == ("unknown", False)
+    assert result["reasons"] == ["member b did not answer"]
+    assert "  member b did not answer." in result["summary"]
+    sound = audit_of(stored).to_dict()
+    assert (sound["verdict"], sound["believable"], sound["reasons"]) == ("uniform", True, [])
+
+
+def test_the_cluster_is_told_by_its_bytes():
+    assert audit_of(MIXED).to_dict()["cluster"] == {"uid": "", "key_revision": 0}
+    known = audit_of(MIXED, cluster=StoredIdentity("abc-1", 5)).to_dict()
+    assert known["cluster"] == {"uid": "abc-1", "key_revision": 5}
+
+
 def test_internal_keys_have_versions_too():
-    tally = ledger_of(MIXED).tallies[INTERNAL, "ranges"]
+    tally = tallies_of(MIXED)[INTERNAL, "ranges"]
     assert tally.versions == {"v1": 1}
 
 
@@ -330,18 +329,8 @@ def test_r4_what_can_not_be_seen_is_not_outdated_and_names_are_not_all(value):
     assert outdated_of(stored)[WIDGETS] == (["a"], 1, False)
 
 
-def test_r4_an_increment_never_names_all():
-    state = State.unpack(audit_of(MIXED).state.pack())
-    increment = ledger_of(
-        {"/registry/example.com/widgets/d": object_of("example.com/v1")}, ["*"], V2
-    )
-    increment.merge(state.tallies)
-    found = audit_of({}, encodings=V2, incremental=True)
-    result = replace(found, tallies=increment.tallies, outdated=increment.outdated).to_dict()
-    widgets, pods = result["resources"][WIDGETS], result["resources"]["pods"]
-    assert (widgets["outdated"], widgets["outdated_keys"]) == (["d"], 2)
-    assert not widgets["outdated_complete"]
-    assert (pods["outdated"], pods["outdated_keys"], pods["outdated_complete"]) == ([], 0, False)
+def test_r4_an_increment_that_has_counted_all_can_name_all():
+    assert outdated_of(MIXED, incremental=True)[WIDGETS] == (["a"], 1, True)
 
 
 def test_a_key_that_no_object_has_is_counted_and_not_named():
@@ -370,11 +359,6 @@ def test_what_is_outdated_is_in_the_summary_even_where_all_of_it_is():
         "  widgets.example.com: 1 not in example.com/v2, which the servers write.",
         "To do: migrate what is stored in another version than the servers write.",
     ]
-
-
-def test_names_are_not_kept_for_a_later_audit():
-    with_names, without = audit_of(MIXED, encodings=V2), audit_of(MIXED)
-    assert with_names.state.pack() == without.state.pack()
 
 
 @given(STORES, st.integers(0, 12))

@@ -10,6 +10,7 @@ import pytest
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.audited import (
     AuditEvidence,
+    Shown,
     read_audit,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.errors import (
@@ -20,14 +21,29 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.hashes
 SEEN = {"status": "agreed", "hash": "x", "kind": "Pod", "origin": "built-in", "source": "discovery"}
 
 
-def evidence(counts, *, audited=("*",), elsewhere=(), seen=None):
-    audit = {
+UID = "9f0c5f6e-kube-system"
+SLICES, LEASES = "endpointslices.discovery.k8s.io", "leases.coordination.k8s.io"
+
+
+def audit_of(counts, *, audited=("*",), elsewhere=(), **more):
+    return {
         "resources": counts,
         "revision": 7,
         "audited": list(audited),
         "elsewhere": list(elsewhere),
+        "cluster": {"uid": UID, "key_revision": 4},
+        "believable": True,
+        **more,
     }
-    return AuditEvidence(audit, {"resources": seen or {"pods": SEEN}, "epoch": {}})
+
+
+def look_of(seen=None, *, revisions=None, revision="4", uid=UID):
+    cluster = {"uid": uid, "kube_system_revision": revision, "revisions": revisions or {SLICES: 7}}
+    return {"resources": seen or {"pods": SEEN}, "epoch": {}, "time": "", "cluster": cluster}
+
+
+def evidence(counts, *, seen=None, look=None, **more):
+    return AuditEvidence(audit_of(counts, **more), look or look_of(seen))
 
 
 def counted(versions, *, undecodable=0, shared=()):
@@ -135,3 +151,98 @@ def test_anything_but_results_is_refused(audit, before):
 
 def test_without_an_audit_there_is_no_evidence():
     assert read_audit(None, None) is None
+
+
+class TestIdentity:
+    """R12: an audit counts for the cluster that it is of, and for no other."""
+
+    def test_an_audit_of_the_same_cluster_counts(self):
+        assert evidence({}).against() == ()
+
+    def test_an_audit_of_another_cluster_is_refused_with_both_uids(self):
+        with pytest.raises(LockstepError) as error:
+            read_audit(audit_of({}), look_of(uid="another"))
+        assert UID in str(error.value)
+        assert "another" in str(error.value)
+
+    def test_where_kube_system_is_encrypted_its_revision_tells_the_cluster(self):
+        hidden = {"cluster": {"uid": "", "key_revision": 4}}
+        assert evidence({}, **hidden).against() == ()
+        (reason,) = evidence({}, look=look_of(revision="5"), **hidden).against()
+        assert "of another cluster" in reason.text
+
+    def test_r13_an_etcd_without_kube_system_is_not_known_to_be_of_this_cluster(self):
+        (reason,) = evidence({}, cluster={"uid": "", "key_revision": 0}).against()
+        assert "found no namespace kube-system" in reason.text
+
+    def test_an_etcd_that_can_not_be_believed_proves_nothing(self):
+        found = evidence({}, believable=False, reasons=["member b did not answer"]).against()
+        assert [one.text for one in found] == ["member b did not answer"]
+
+
+class TestOrder:
+    """R12: an audit counts only for an observation that ended before it."""
+
+    def test_an_audit_at_the_revision_of_the_observation_counts(self):
+        assert evidence({}, look=look_of(revisions={SLICES: 7})).against() == ()
+
+    def test_an_audit_from_before_the_observation_does_not(self):
+        (reason,) = evidence({}, look=look_of(revisions={SLICES: 8})).against()
+        assert "read at revision 7, before the servers were observed (at 8)" in reason.text
+
+    def test_revisions_of_another_etcd_are_not_compared(self):
+        look = look_of(revisions={SLICES: 900, LEASES: 7})
+        stores = [{}, {"resources": [SLICES]}]
+        assert evidence({}, look=look, stores=stores).against() == ()
+
+    def test_a_resource_in_another_etcd_is_held_against_a_revision_of_that_one(self):
+        stores, revisions = [{}, {"resources": [LEASES]}], {LEASES: 50}
+        found = evidence(
+            {LEASES: {**counted({"v1": 1}), "keys": 1}},
+            look=look_of(revisions={SLICES: 7, LEASES: 51}),
+            stores=stores,
+            revisions=revisions,
+        )
+        (reason,) = found.against_resource(LEASES, Shown(1))
+        assert "read at revision 50, before the servers were observed (at 51)" in reason.text
+
+    def test_a_resource_in_an_etcd_that_nobody_took_a_revision_of_is_unknown(self):
+        found = evidence({}, stores=[{}, {"resources": ["pods"]}], revisions={"pods": 50})
+        (reason,) = found.against_resource("pods", Shown(0))
+        assert "tells no revision of the etcd of pods" in reason.text
+
+
+THREE_PODS = {"pods": {"versions": {"v1": 3}, "keys": 3, "shared_with": []}}
+
+
+class TestCompleteness:
+    """R13: servers and etcd must count the same at one revision, in both directions."""
+
+    def against(self, shown, counts=None, **more):
+        counts = THREE_PODS if counts is None else counts
+        return [one.text for one in evidence(counts, **more).against_resource("pods", shown)]
+
+    def test_equal_counts_prove_it(self):
+        assert self.against(Shown(3)) == []
+
+    def test_no_keys_prove_it_only_if_servers_show_no_objects(self):
+        assert self.against(Shown(0), {}) == []
+        (reason,) = self.against(Shown(5), {})
+        assert "show 5 objects of pods at revision 7, and etcd holds 0 keys" in reason
+
+    def test_fewer_objects_than_keys_prove_nothing(self):
+        (reason,) = self.against(Shown(2))
+        assert "etcd holds 3 keys of pods at revision 7, and the servers show 2 objects" in reason
+
+    @pytest.mark.parametrize("shown", [None, Shown(None, "410 Gone")])
+    def test_objects_that_could_not_be_counted_prove_nothing(self, shown):
+        (reason,) = self.against(shown)
+        assert "could not be counted" in reason
+
+    def test_keys_that_were_not_counted_at_one_moment_prove_nothing(self):
+        (reason,) = self.against(Shown(3), later_revisions=[9])
+        assert "not counted at one moment" in reason
+
+    def test_events_expire_between_any_two_counts(self):
+        found = evidence({}).against_resource("events", Shown(7))
+        assert found == ()

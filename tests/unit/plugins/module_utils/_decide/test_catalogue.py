@@ -34,6 +34,7 @@ workloads.scheduling.k8s.io|Workload|namespaced|vSX7gJe5Mx8=|v1alpha2|v1alpha2|v
 NEW = OLD.replace("v1.36.3", "v1.37.0").replace(
     "vSX7gJe5Mx8=|v1alpha2|v1alpha2|v1alpha2", "AAAAAAAAAAA=|v1beta1|v1beta1|v1beta1"
 )
+DEFAULTS = OLD.replace("|v1alpha2\n", "|v1alpha2||v1alpha2\n")
 EMULATING = NEW.replace("emulated", "emulated 1.36")
 WORKLOADS = "workloads.scheduling.k8s.io"
 
@@ -52,6 +53,22 @@ def test_versions_are_read_with_their_group():
 
 def test_what_is_written_is_what_was_read():
     assert format_catalogue(parse_catalogue(OLD)) == OLD
+    assert format_catalogue(parse_catalogue(DEFAULTS)) == DEFAULTS
+
+
+def test_a_long_line_is_wrapped_and_read_back():
+    versions = " ".join(f"v1beta{number}" for number in range(8))
+    long = DEFAULTS.replace("|v1alpha2||v1alpha2\n", f"|{versions}||{versions}\n")
+    told = format_catalogue(parse_catalogue(long))
+    assert max(map(len, told.splitlines())) <= 150
+    assert parse_catalogue(told) == parse_catalogue(long)
+
+
+def test_what_is_served_by_default_is_not_known_unless_the_line_tells():
+    told = parse_catalogue(DEFAULTS).resources[WORKLOADS]
+    untold = parse_catalogue(OLD).resources[WORKLOADS]
+    assert (told.by_default, told.by_runtime_config) == ((), ("scheduling.k8s.io/v1alpha2",))
+    assert untold.by_default is None
 
 
 @pytest.mark.parametrize(
@@ -123,6 +140,11 @@ class TestShipped:
             for one in release.resources.values():
                 assert one.encoding in one.decodable, (release, one)
                 assert hash_of(group_version=one.encoding, kind=one.kind) == one.storage_hash
+
+    def test_a_version_that_takes_no_flag_takes_no_feature_gate_either(self):
+        for release in parse_catalogues(RELEASES).releases:
+            for one in release.resources.values():
+                assert set(one.by_default or ()) <= set(one.by_runtime_config) <= set(one.served)
 
     def test_it_is_written_as_the_tool_writes_it(self):
         for release in parse_catalogues(RELEASES).releases:

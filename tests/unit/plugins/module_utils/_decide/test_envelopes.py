@@ -16,6 +16,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide import
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.envelopes import (
     Envelope,
     read_envelope,
+    read_uid,
 )
 
 LABELS = st.from_regex(r"[a-z]([a-z0-9-]{0,8}[a-z0-9])?", fullmatch=True)
@@ -164,3 +165,58 @@ def test_a_protobuf_value_cut_anywhere_is_told_from_a_whole_one(data):
     # Without its two empty strings at the end it is still whole.
     cut = data.draw(st.integers(min_value=4, max_value=len(value) - 5))
     assert read_envelope(value[:cut]).fault in (envelopes.TRUNCATED, envelopes.NO_VERSION)
+
+
+UID = "0b1c2d3e-4f50-6172-8394-a5b6c7d8e9f0"
+
+
+def namespace(uid, *, name=b"kube-system", filling=b""):
+    """A Namespace as API servers store it: metadata first, its uid among other fields."""
+    metadata = (
+        length_delimited(1, name)
+        + length_delimited(2, b"")
+        + length_delimited(5, uid.encode())
+        + length_delimited(6, b"")
+        + b"\x38\x00"
+        + length_delimited(11, filling)
+    )
+    raw = (
+        length_delimited(1, metadata) + length_delimited(2, b"") + length_delimited(3, b"\x0a\x00")
+    )
+    return protobuf("v1", "Namespace", raw)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        namespace(UID),
+        namespace(UID, filling=b"x" * 10_000),
+        json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"uid": UID}}).encode(),
+    ],
+    ids=["protobuf", "large", "JSON"],
+)
+def test_the_uid_of_an_object_is_in_its_metadata(value):
+    assert read_uid(value) == UID
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"",
+        b"garbage",
+        b"k8s:enc:aescbc:v1:key1:xx",
+        namespace(UID)[:60],
+        namespace("a secret text\n"),
+        b'{"metadata": {}}',
+        b'{"metadata": 7}',
+        b"{" * 5000,
+    ],
+)
+def test_what_hides_its_uid_gives_none(value):
+    assert read_uid(value) == ""
+
+
+@given(st.binary(max_size=60))
+def test_no_value_raises_when_its_uid_is_asked_for(value):
+    assert len(read_uid(value)) <= 64
+    assert len(read_uid(b"k8s\0" + value)) <= 64

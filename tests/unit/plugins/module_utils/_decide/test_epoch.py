@@ -144,3 +144,39 @@ def test_r3_a_server_that_joined_and_left_again_between_two_looks_changes_the_ep
     before = replace(epoch(), published="uid:1")
     after = replace(epoch(), published="uid:3")
     assert kinds(before, after) == ["joined"]
+
+
+class TestRestartsOfThisRun:
+    """R3: a restart that the run made itself, and saw both sides of, is not an unseen one."""
+
+    BEFORE = epoch([server("a"), server("b")], [lease("a"), lease("b")])
+
+    def changes(self, servers, leases, *restarted):
+        after = epoch(servers, leases)
+        return compare_epochs(before=self.BEFORE, after=after, restarted=restarted)
+
+    def test_a_process_that_took_the_place_of_another_is_explained(self):
+        servers = [server("a", start_time="new", release="v1.37.0"), server("b")]
+        leases = [lease("a", holder="new"), lease("b")]
+        assert self.changes(servers, leases, "new") == ()
+        assert self.changes(servers, leases) != ()
+
+    def test_another_one_beside_it_is_not(self):
+        servers = [server("a", start_time="new"), server("b", start_time="newer")]
+        leases = [lease("a", holder="new"), lease("b", holder="newer")]
+        assert len(self.changes(servers, leases, "new")) == 2
+
+    def test_a_server_that_left_beside_it_is_not(self):
+        assert self.changes([server("a", start_time="new")], [lease("a", holder="new")], "new")
+
+    def test_a_definition_that_was_changed_is_not(self):
+        after = replace(epoch([server("a", start_time="new"), server("b")]), crd_generation=9)
+        found = compare_epochs(before=self.BEFORE, after=after, restarted=["new"])
+        assert [one.kind for one in found] == ["crd"]
+
+
+def test_r12_another_cluster_is_another_epoch():
+    here = epoch()
+    (change,) = compare_epochs(before=replace(here, cluster="there"), after=here)
+    assert change.kind == "cluster"
+    assert not same_versions(before=replace(here, cluster="there"), after=here)

@@ -20,7 +20,11 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.migrat
     IN_TREE,
     KEY_ANNOTATION,
     OUT_OF_TREE,
+    MigrationCondition,
     MigrationKey,
+    MigrationSight,
+    failed_lately,
+    finished_work,
     read_migration,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.times import (
@@ -183,3 +187,85 @@ def test_moments_are_written_in_utc_with_fractions_only_where_there_are_any():
     assert format_time(NOW) == "2026-11-16T12:00:00Z"
     assert format_time(NOW + timedelta(microseconds=1)) == "2026-11-16T12:00:00.000001Z"
     assert parse_time(format_time(NOW)) == datetime(2026, 11, 16, 12, tzinfo=UTC)
+
+
+class TestFinishedWork:
+    """Migrations that have done their work go, so that a rollback strands none of ours."""
+
+    OLD = NOW - timedelta(minutes=6)
+
+    def work(self, *migrations, recorded=("pods",)):
+        found = finished_work(migrations, recorded=recorded, now=NOW)
+        return [one.name for one in found]
+
+    def one(self, name="m", ended=OLD, **more):
+        done = MigrationCondition("Succeeded", "True", changed=ended)
+        return MigrationSight(
+            name,
+            OUT_OF_TREE,
+            "pods",
+            **{
+                "phase": "succeeded",
+                "created": self.OLD,
+                "key": KEY,
+                "conditions": (done,),
+                **more,
+            },
+        )
+
+    def test_one_of_ours_goes_once_its_proof_is_recorded(self):
+        assert self.work(self.one()) == ["m"]
+        assert self.work(self.one(), recorded=()) == []
+
+    def test_one_that_ended_just_now_stays_for_whoever_waits_for_it(self):
+        assert self.work(self.one(ended=NOW - timedelta(minutes=4))) == []
+
+    def test_it_goes_at_once_where_a_newer_one_follows(self):
+        last = self.one("last", ended=NOW, created=NOW)
+        assert self.work(self.one("first", ended=NOW - timedelta(seconds=1)), last) == ["first"]
+
+    @pytest.mark.parametrize(
+        "more", [{"key": None}, {"phase": "failed"}, {"phase": "running"}, {"phase": "pending"}]
+    )
+    def test_what_others_made_and_what_has_not_succeeded_stays(self, more):
+        assert self.work(self.one(**more)) == []
+
+    def test_without_a_time_of_its_end_it_counts_from_its_creation(self):
+        assert self.work(self.one(ended=None)) == ["m"]
+        assert self.work(self.one(ended=None, created=None)) == []
+
+    @pytest.mark.parametrize("field", ["lastUpdateTime", "lastTransitionTime"])
+    def test_both_apis_tell_when_it_ended(self, field):
+        document = migration("Succeeded")
+        document["status"]["conditions"][0][field] = "2026-11-16T12:34:56Z"
+        assert read_migration(document).finished == parse_time("2026-11-16T12:34:56Z")
+
+
+class TestFailedLately:
+    PAUSE = 1800.0
+
+    def failed(self, seconds: float, **changes):
+        moment = NOW - timedelta(seconds=seconds)
+        condition = MigrationCondition("Failed", "True", message="no", changed=moment)
+        found = MigrationSight(
+            name="m", api=OUT_OF_TREE, resource="pods", phase="failed", key=KEY, message="no"
+        )
+        return replace(found, conditions=(condition,), **changes)
+
+    def judge(self, *found, key=KEY):
+        return failed_lately(found, key=key, now=NOW, pause=self.PAUSE)
+
+    def test_one_of_this_turn_is_left_alone_for_a_while_with_its_reason(self):
+        told = self.judge(self.failed(600))
+        assert told.endswith(": no. It is tried again in 1200 s")
+
+    def test_after_that_it_is_tried_again(self):
+        assert self.judge(self.failed(1800)) == ""
+
+    def test_what_failed_for_another_turn_says_nothing_about_this_one(self):
+        other = replace(KEY, since=NOW - timedelta(hours=1))
+        assert self.judge(self.failed(1, key=other), self.failed(1, key=None)) == ""
+        assert self.judge(self.failed(1), key=None) == ""
+
+    def test_what_runs_has_not_failed(self):
+        assert self.judge(self.failed(1, phase="running")) == ""

@@ -35,12 +35,40 @@ def test_the_verdict_and_the_totals_come_first():
     (line,) = said(DONE, Outcome("pods", "ok"))
     assert line == (
         "migrated: 1 resource migrated and 1 current already. 10 objects visited, 8 rewritten,"
-        " 2 current already, 0 gone, 0 failed."
+        " 2 current already, 0 gone, 0 failed. All of it is verified."
     )
+
+
+def test_r14_what_was_left_out_is_named_and_not_verified():
+    left = Outcome("events", "skipped", reason="events expire by themselves")
+    (line,) = said(DONE, Outcome("pods", "ok"), left)
+    assert line.endswith(" It is verified except events.")
+    assert said(left)[0].endswith(" None of it is verified.")
+
+
+def test_what_was_migrated_without_proof_is_not_verified():
+    unproved = Outcome("secrets", "succeeded", migration="m", notes=("nobody tells its keys",))
+    lines = said(DONE, unproved)
+    assert lines[0].startswith("migrated, not verified: 2 resources migrated")
+    assert lines[0].endswith(" It is verified except secrets.")
+    assert lines[1:] == ["  secrets: migrated, not verified: nobody tells its keys"]
+
+
+def test_what_went_wrong_is_not_called_verified():
+    failed = Outcome("pods", "failed", reason="no")
+    assert "verified" not in " ".join(said(DONE, failed))
+    assert (DONE.unverified, failed.unverified) == ("", "no")
 
 
 def test_nothing_to_do_is_said_so():
     assert said(Outcome("pods", "ok"))[0].startswith("nothing to do:")
+
+
+def test_what_waits_for_others_is_counted_apart():
+    asked = Outcome("secrets", "asked", migration="m", reason="it is left to the migrator")
+    assert said(asked)[0].startswith("asked for: 0 resources migrated, 0 current already and 1")
+    assert "1 asked for" in said(DONE, asked)[0]
+    assert said(DONE, asked)[0].endswith(" It is verified except secrets.")
 
 
 def test_each_resource_that_went_wrong_has_a_line_with_its_reason():
@@ -58,7 +86,7 @@ def test_the_worst_outcome_is_the_verdict():
 
 def test_what_was_forced_is_not_proved():
     lines = said(Outcome("pods", "succeeded", migration="m"))
-    assert "not proved: it was forced" in lines[1]
+    assert "migrated, not verified: it was forced" in lines[1]
 
 
 @pytest.mark.parametrize(

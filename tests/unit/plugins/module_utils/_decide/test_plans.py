@@ -20,12 +20,14 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.member
     decide_membership,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.observations import (
+    Release,
     ServerSight,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.plans import (
     Plan,
     Wanted,
     Wish,
+    decide_from,
     decide_plan,
     judge_server,
 )
@@ -69,6 +71,43 @@ def plan(*releases: str | ServerSight, wish: Wish | None = None, **more: Any) ->
     known = {"nodes": {}, "kubelets": {}, **more}
     hosts = {host: address(host) for host in HOSTS}
     return decide_plan(look(*servers), wish or Wish(NEW), hosts=hosts, **known)
+
+
+def left(given: str, *servers: Release, recorded: str = "") -> tuple[str, str]:
+    release, running = decide_from(given, servers, to_release=recorded)
+    return release, str(running)
+
+
+def test_the_release_that_is_left_is_the_oldest_that_runs_unless_one_is_given() -> None:
+    servers = (Release("v1.37.0"), Release("v1.36.3"))
+    assert left("", *servers) == ("v1.36.3", "v1.36.3")
+    assert left("v1.37.0", *servers) == ("v1.37.0", "v1.37.0")
+
+
+def test_a_server_that_emulates_the_release_that_is_given_tells_what_it_reads() -> None:
+    emulating = Release("v1.37.0", "1.36")
+    assert left("v1.36.3", emulating) == ("v1.36.3", "v1.37.0 emulating 1.36")
+
+
+def test_another_patch_of_the_same_minor_is_accepted() -> None:
+    assert left("v1.36.1", Release("v1.36.3")) == ("v1.36.1", "v1.36.3")
+
+
+def test_a_release_that_no_server_runs_is_refused() -> None:
+    with pytest.raises(LockstepError, match=r"they run v1\.37\.0"):
+        left("v1.35.4", Release("v1.37.0"))
+
+
+def test_one_from_a_record_is_accepted_once_all_run_the_target() -> None:
+    upgraded = (Release("v1.37.0"), Release("v1.37.0"))
+    assert left("v1.36.3", *upgraded, recorded="v1.37.0") == ("v1.36.3", "v1.37.0")
+    with pytest.raises(LockstepError, match=r"they run v1\.37\.0"):
+        left("v1.36.3", *upgraded, recorded="v1.38.0")
+
+
+def test_without_any_server_nothing_is_known_of_what_is_left() -> None:
+    with pytest.raises(LockstepError, match="No server tells what it runs"):
+        left("v1.36.3")
 
 
 def test_all_servers_are_rolled_where_none_runs_the_release() -> None:
@@ -219,3 +258,48 @@ def test_a_server_is_not_through_before_it_has_reported_what_it_encodes() -> Non
     assert "cp-1 has not reported" in reasons(*servers, storage_versions=entries)
     entries = {"pods": reported("pods", {"cp-1": "v1", "cp-2": "v1"})}
     assert reasons(*servers, storage_versions=entries) == ""
+
+
+def test_kubelets_of_vendors_are_compared_by_their_release() -> None:
+    found = plan(
+        NEW,
+        NEW,
+        NEW,
+        nodes={"w-1": "node-1", "w-2": "node-2", "w-3": "node-3"},
+        kubelets={"node-1": f"{NEW}-eks-4a0d11f", "node-2": f"{NEW}+k3s1", "node-3": f"{OLD}+k3s1"},
+    )
+    assert found.roll_nodes == ("w-3",)
+    assert found.notes == ()
+
+
+def test_a_kubelet_whose_version_is_no_release_is_named_and_stops_nothing() -> None:
+    found = plan(OLD, OLD, OLD, kubelets={"virtual-1": "N/A", "node-1": f"{OLD}-gke.100"})
+    assert found.roll == HOSTS
+    assert "virtual-1 (N/A)" in str(found.notes[0])
+    assert "node-1" not in str(found.notes[0])
+
+
+@pytest.mark.parametrize("leader", ["2001:db8::1", "2001:0DB8:0:0::0001", "[2001:db8::1]"])
+def test_the_leader_is_found_by_its_ipv6_address_however_it_is_written(leader: str) -> None:
+    hosts = {"cp-1": "https://[2001:db8::1]:6443", "cp-2": "https://[2001:db8::2]:6443"}
+    servers = [
+        server(one, served("pods", "v1"), release=OLD, emulated="1.36") for one in hosts.values()
+    ]
+    found = decide_plan(
+        look(*servers), Wish(NEW), hosts=hosts, nodes={}, kubelets={}, last=[leader]
+    )
+    assert found.roll == ("cp-2", "cp-1")
+
+
+def test_a_note_that_the_step_was_judged_holds_both_ways_while_it_is_under_way() -> None:
+    note = plan(NEW, OLD, OLD).step
+    assert plan(NEW, OLD, OLD).judged(note)
+    assert plan(NEW, OLD, NEW, wish=Wish(OLD, direction="rollback")).judged(note)
+    assert not plan(NEW, OLD, OLD).judged("v1.35.4 and v1.36.3")
+    assert not plan(NEW, OLD, OLD).judged("")
+
+
+@pytest.mark.parametrize("releases", [(OLD, OLD, OLD), (NEW, NEW, NEW)])
+def test_a_note_that_the_step_was_judged_dies_with_the_step(releases: tuple[str, ...]) -> None:
+    note = plan(NEW, OLD, OLD).step
+    assert not plan(*releases).judged(note)

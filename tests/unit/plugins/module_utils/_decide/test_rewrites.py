@@ -25,14 +25,19 @@ def fate_of(status, message="", **details):
 
 
 class TestFaults:
-    def test_an_object_that_is_named_as_missing_is_gone(self):
-        assert fate_of(404, name="a", kind="widgets") == "gone"
+    @pytest.mark.parametrize("status", [404, 410])
+    def test_an_object_that_is_said_to_be_gone_is_only_missing(self, status):
+        assert fate_of(status, name="a", kind="widgets") == "missing"
 
     def test_a_missing_namespace_leaves_the_object_as_it_was(self):
         assert fate_of(404, name="away", kind="namespaces") == "orphan"
 
-    def test_a_missing_resource_is_hopeless(self):
-        assert fate_of(404, "the server could not find the requested resource") == "hopeless"
+    def test_a_namespace_lies_in_no_namespace(self):
+        document = {"details": {"name": "away", "kind": "namespaces"}}
+        assert judge_fault(status=404, document=document, namespaced=False) == "missing"
+
+    def test_a_404_that_names_nothing_proves_nothing_of_the_object(self):
+        assert fate_of(404, "the server could not find the requested resource") == "missing"
 
     def test_a_right_that_is_missing_is_hopeless(self):
         assert fate_of(403, 'User "x" cannot patch resource "widgets"') == "hopeless"
@@ -72,7 +77,7 @@ class TestFaults:
         assert fate_of(status, message) == "unavailable"
 
     def test_an_answer_without_details_is_judged_as_well(self):
-        assert judge_fault(status=404, document={}) == "hopeless"
+        assert judge_fault(status=404, document={}) == "missing"
 
 
 class TestAnswers:
@@ -92,9 +97,9 @@ class TestAnswers:
         metadata = {"resourceVersion": answered}
         assert judge_answer(name=ObjectName("a"), metadata=metadata, listed_at="10") == fate
 
-    def test_a_deletion_that_the_write_has_ended_means_gone(self):
+    def test_a_deletion_that_the_write_may_have_ended_means_missing(self):
         metadata = {"resourceVersion": "12", "deletionTimestamp": "2026-01-01T00:00:00Z"}
-        assert judge_answer(name=ObjectName("a"), metadata=metadata, listed_at="10") == "gone"
+        assert judge_answer(name=ObjectName("a"), metadata=metadata, listed_at="10") == "missing"
 
     def test_a_deletion_that_waits_for_finalizers_is_an_object_like_others(self):
         metadata = {

@@ -23,6 +23,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.snapsh
     foretell,
     last_words,
     require_room,
+    require_whole,
 )
 
 MEGABYTE = 1_000_000
@@ -88,6 +89,34 @@ class TestRoom:
         with pytest.raises(LockstepError, match="in /b"):
             require_room(100 * MEGABYTE, file=file, scratch=scratch)
         require_room(80 * MEGABYTE, file=file, scratch=scratch)
+
+
+class TestOtherEtcds:
+    def test_what_another_etcd_holds_stops_it_and_is_named(self):
+        with pytest.raises(LockstepError, match="keep events and leases in another") as refusal:
+            require_whole(("events", "leases"), allow_partial=False)
+
+        assert "allow_partial" in refusal.value.remedy
+
+    def test_it_goes_on_if_nothing_is_kept_elsewhere_or_somebody_knows(self):
+        require_whole((), allow_partial=False)
+        require_whole(("events",), allow_partial=True)
+
+    def test_the_summary_says_what_is_not_in_the_file(self):
+        saved = Snapshot(
+            path="/b/etcd.db",
+            size=5,
+            revision=7,
+            keys=3,
+            verified="restore",
+            digest="d",
+            endpoint="https://a:2379",
+            seconds=1,
+            not_held=("events",),
+        ).to_dict()
+
+        assert saved["not_held"] == ["events"]
+        assert "It does NOT hold events" in saved["summary"][-1]
 
 
 def test_counts_that_differ_are_told_with_the_revision():

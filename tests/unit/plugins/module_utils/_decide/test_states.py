@@ -16,6 +16,9 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.agreem
     Agreement,
     decide_agreement,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.encryption import (
+    encryption_doubts,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.epoch import (
     Epoch,
     decide_epoch,
@@ -46,6 +49,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.states
     decide_superseded,
     describe,
     key_for,
+    needs_proof,
 )
 from ansible_collections.lockstep.kubernetes.tests.unit.sights import (
     NOW,
@@ -107,6 +111,7 @@ OLDER = look("apps/v1beta1", "apps/v1beta1")
 RESTARTED = look("apps/v1", "apps/v1", leases=[lease("a", holder="apiserver-a_2"), lease("b")])
 DIFFERING = look("apps/v1", "apps/v1beta2")
 UNSEEN_SERVER = look("apps/v1", leases=[lease("a"), lease("b")])
+DEAD_SERVER = look("apps/v1", leases=[lease("a"), lease("b", age=90)])
 UNSEEN_AND_OLDER = look("apps/v1beta1", leases=[lease("a"), lease("b")])
 UNSEEN_AND_DIFFERING = look("apps/v1", "apps/v1beta2", leases=[lease("a"), lease("b"), lease("c")])
 NO_HASH = look("", "")
@@ -168,15 +173,25 @@ def said(reasons):
 # The specification, row by row
 
 
-def test_a_missing_state_begins_at_unknown_and_supersedes_migrations():
+def test_a_missing_state_begins_at_unknown_and_deletes_nothing_that_others_made():
     transition = observe(None)
-    assert (transition.kind, transition.supersede) == ("created", True)
+    assert (transition.kind, transition.supersede) == ("created", False)
     assert transition.changed
     state = transition.state
     assert (state.resource, state.persisted, state.current) == (DEPLOYMENTS, (UNKNOWN,), V1)
     assert state.heartbeat == NOW
     assert (state.evidence.source, state.evidence.epoch) == ("assumed", ALIKE.epoch)
     assert (state.evidence.last_agreed, state.evidence.last_agreed_version) == (V1, "apps/v1")
+
+
+def test_what_others_asked_for_is_not_deleted_for_want_of_a_state():
+    state = observe(None).state
+    by_hand, outdated = migration(phase="pending"), migration(GROWN, phase="pending")
+    assert by_hand.key is None
+    found = decide_superseded(
+        state=state, agreement=ALIKE.agreement, migrations=[by_hand, outdated]
+    )
+    assert found == (outdated,)
 
 
 def test_the_same_hash_moves_the_heartbeat_and_nothing_else():
@@ -351,10 +366,108 @@ def test_agreement_after_disagreement_resumes_the_work():
     assert due(transition.state, [])
 
 
-def test_an_unseen_server_while_nothing_new_is_shown_is_a_missed_pass():
-    transition = observe(known(), UNSEEN_SERVER)
+def test_r4_a_missed_server_whose_process_had_been_seen_keeps_the_record_marked():
+    transition = observe(known(), DEAD_SERVER)
+    assert (transition.kind, transition.supersede, transition.changed) == ("kept", False, True)
+    state = transition.state
+    assert (state.persisted, state.current, state.heartbeat) == ((V1,), V1, NOW)
+    assert state.evidence == replace(known().evidence, missed=("b (apiserver-b)",))
+    assert "b (apiserver-b) is missed" in said(transition.notes)
+    assert "name it in gone_servers" in said(transition.notes)
+    assert "b (apiserver-b) is missed" in " ".join(describe(state, now=NOW, window=WINDOW))
+
+
+def test_r4_a_record_that_is_kept_stays_for_as_many_windows_as_it_takes():
+    state = known()
+    for number in range(5):
+        now = NOW + number * 4 * MINUTE
+        transition = observe(state, DEAD_SERVER, now=now)
+        state = transition.state
+        assert (transition.kind, transition.heartbeat_only) == ("kept", number > 0)
+    assert not due(state, [], DEAD_SERVER)
+    assert superseded(state, [migration(state), migration()], DEAD_SERVER) == []
+
+
+def test_r4_what_was_unknown_before_is_kept_as_it_is():
+    state = observe(None).state
+    transition = observe(state, DEAD_SERVER, now=NOW + MINUTE)
+    assert (transition.kind, transition.supersede) == ("kept", False)
+    assert (transition.state.persisted, transition.state.current) == ((UNKNOWN,), V1)
+
+
+def test_r4_a_server_that_is_back_takes_the_mark_away():
+    state = observe(known(), DEAD_SERVER).state
+    transition = observe(state, now=NOW + MINUTE)
+    assert (transition.kind, transition.changed) == ("same", True)
+    assert transition.state.evidence == known().evidence
+
+
+@pytest.mark.parametrize(
+    ("state", "seen"),
+    [
+        # Its process was started after the last look, or never seen.
+        (known(), look("apps/v1", leases=[lease("a"), lease("b", age=90, holder="other")])),
+        (known(), look("apps/v1", leases=[lease("a"), lease("c", age=90)])),
+        # One that was read is another process.
+        (
+            known(),
+            look_at(
+                cluster(
+                    [server("a1", served(DEPLOYMENTS, "apps/v1"), start_time="later")],
+                    [lease("a"), lease("b", age=90)],
+                )
+            ),
+        ),
+        # Nobody answers at more addresses than there are servers missed.
+        (
+            known(),
+            look_at(
+                cluster(
+                    [
+                        server("address-a", served(DEPLOYMENTS, "apps/v1")),
+                        *(server(f"address-{one}", fault="no answer") for one in "bc"),
+                    ],
+                    [lease("a"), lease("b", age=90)],
+                )
+            ),
+        ),
+        # More are expected than were ever seen.
+        (known(), look("apps/v1", leases=[lease("a"), lease("b", age=90)], expected_servers=3)),
+        # Nothing tells which servers the record goes back to.
+        (replace(known(), evidence=Evidence()), look("apps/v1", leases=[lease("a"), lease("b")])),
+    ],
+    ids=["restarted", "new", "another read", "one too many", "expected", "no evidence"],
+)
+def test_r4_a_missed_server_that_is_not_accounted_for_is_a_missed_pass(state, seen):
+    transition = observe(state, seen)
     assert (transition.kind, transition.state, transition.supersede) == ("missed", None, False)
-    assert "1 server was not seen" in said(transition.notes)
+    late = replace(state, heartbeat=NOW - WINDOW - MINUTE)
+    assert UNKNOWN in observe(late, seen).state.persisted
+
+
+@pytest.mark.parametrize(("generation", "kind"), [(1, "kept"), (2, "missed")])
+def test_r4_a_definition_that_changed_is_followed_by_a_missed_server_too(generation, kind):
+    crds = {WIDGETS: CrdSight(WIDGETS, "u", generation, storage_version="v1")}
+    both = [server(f"{one}1", served(WIDGETS, "example.com/v1")) for one in "ab"]
+    before = look_at(
+        cluster(
+            both, [lease("a"), lease("b")], crds={WIDGETS: replace(crds[WIDGETS], generation=1)}
+        ),
+        WIDGETS,
+    )
+    now = look_at(cluster(both[:1], [lease("a"), lease("b", age=90)], crds=crds), WIDGETS)
+    assert observe(known(seen=before), now).kind == kind
+
+
+def test_r4_known_processes_that_disagree_add_no_unknown_when_one_is_missed():
+    leases = [lease(one) for one in "abc"]
+    before = look("apps/v1", "apps/v1beta2", "apps/v1beta2", leases=leases)
+    state = observe(known(), before).state
+    dead = look("apps/v1", "apps/v1beta2", leases=[*leases[:2], lease("c", age=90)])
+    transition = observe(state, dead, now=NOW + MINUTE)
+    assert transition.kind == "disagreement"
+    assert set(transition.state.persisted) == {V1, BETA2}
+    assert transition.state.evidence.epoch == before.epoch
 
 
 def test_missed_passes_let_the_state_go_stale():
@@ -391,7 +504,7 @@ def test_what_no_hash_proves_is_unknown():
 
 def test_what_no_hash_proves_begins_at_unknown():
     transition = observe(None, NO_HASH)
-    assert (transition.kind, transition.supersede) == ("unknown", True)
+    assert (transition.kind, transition.supersede) == ("unknown", False)
     assert (transition.state.persisted, transition.state.current) == ((UNKNOWN,), UNKNOWN)
 
 
@@ -411,6 +524,15 @@ def test_r3_an_unseen_change_is_recorded_and_kept():
     assert "server apiserver-a restarted" in note.text
     assert "storage_audit" in note.remedy
     assert observe(state, RESTARTED, now=NOW + MINUTE).heartbeat_only
+
+
+def test_r12_a_record_of_another_cluster_is_unknown():
+    state = known()
+    there = replace(state.evidence.epoch, cluster="there")
+    copied = replace(state, evidence=replace(state.evidence, epoch=there))
+    transition = observe(copied)
+    assert transition.state.persisted == (UNKNOWN,)
+    assert "made in another cluster" in transition.notes[0].text
 
 
 def test_r3_unseen_changes_are_bounded_and_never_twice():
@@ -507,8 +629,9 @@ def test_a_look_older_than_the_recorded_one_proves_no_migration():
 # R4: persisted only grows, but for two causes
 
 
-def finish(state, *, seen=ALIKE, made_for=None, phase="succeeded", now=NOW, watched=False, **more):
+def finish(state, *, seen=ALIKE, made_for=None, phase="succeeded", now=NOW, **more):
     made_for = made_for if made_for is not None else state
+    how = {key: more.pop(key) for key in ("watched", "reencrypted") if key in more}
     return decide_migrated(
         state=state,
         migration=replace(migration(made_for, phase=phase), **more),
@@ -516,7 +639,7 @@ def finish(state, *, seen=ALIKE, made_for=None, phase="succeeded", now=NOW, watc
         epoch_now=seen.epoch,
         now=now,
         window=WINDOW,
-        watched=watched,
+        **how,
     )
 
 
@@ -675,7 +798,7 @@ def test_r4_an_audit_of_nothing_leaves_what_is_written_now():
 
 def test_r4_an_audit_can_begin_a_state():
     transition = audit(None, [V1])
-    assert (transition.kind, transition.supersede) == ("audited", True)
+    assert (transition.kind, transition.supersede) == ("audited", False)
     assert transition.state.migrated
 
 
@@ -754,6 +877,92 @@ def test_reset_leads_back_to_unknown_and_supersedes():
     assert state.heartbeat == GROWN.heartbeat
     assert decide_reset(state=state, now=NOW + MINUTE).state is None
     assert due(state, [])
+
+
+# Encryption keys, which no hash shows
+
+REKEYED = look_at(three_servers(DEPLOYMENTS, "apps/v1", "apps/v1"), encryption="key-2")
+REKEYED_DIFFERING = look_at(
+    three_servers(DEPLOYMENTS, "apps/v1", "apps/v1beta2"), encryption="key-2"
+)
+
+
+def restart(state, times):
+    """Have servers change again and again between two looks."""
+    for number in range(times):
+        leases = [lease("a", holder=f"a_{number}"), lease(f"b{number}")]
+        sight = three_servers(DEPLOYMENTS, "apps/v1", "apps/v1", leases=leases)
+        state = observe(state, look_at(sight, encryption="key-2")).state
+    return state
+
+
+@pytest.mark.parametrize(
+    "before",
+    [None, known(), known(UNKNOWN, source="assumed"), GROWN, known(age=timedelta(hours=1))],
+    ids=["no state", "migrated", "Unknown", "two versions", "stale"],
+)
+@pytest.mark.parametrize(
+    "then",
+    [
+        lambda state: state,
+        lambda state: observe(state, REKEYED_DIFFERING).state,
+        lambda state: observe(state, REKEYED, now=NOW + timedelta(hours=1)).state,
+        lambda state: audit(state, [V1], before=REKEYED, after=REKEYED).state,
+        lambda state: finish(state, seen=REKEYED, watched=True).state or state,
+        lambda state: decide_reset(state=state, now=NOW).state or state,
+        lambda state: restart(state, UNSEEN_KEPT + 1),
+        lambda state: StorageState.from_status(
+            resource=DEPLOYMENTS, status=restart(state, UNSEEN_KEPT).to_status()
+        ),
+    ],
+    ids=[
+        "nothing",
+        "a disagreement",
+        "a long silence",
+        "an audit",
+        "another migration",
+        "a reset",
+        "many changes",
+        "many changes, as they are stored",
+    ],
+)
+def test_r3_a_new_encryption_generation_stays_unproved_whatever_comes(before, then):
+    state = then(observe(before, REKEYED).state)
+    assert encryption_doubts(state.evidence.unseen)
+    assert len(state.evidence.unseen) <= UNSEEN_KEPT
+    assert needs_proof(state, encryption="key-2")
+
+
+def test_r3_a_reencryption_proves_the_encryption_generation():
+    state = observe(known(), REKEYED).state
+    proved = finish(state, seen=REKEYED, watched=True, reencrypted=True).state
+    assert proved.evidence.unseen == ()
+    assert not needs_proof(proved, encryption="key-2")
+    assert observe(proved, REKEYED).heartbeat_only
+
+
+def test_r3_a_migration_that_proves_no_keys_has_nothing_to_add_to_proved_versions():
+    state = audit(observe(known(), REKEYED).state, [V1], before=REKEYED, after=REKEYED).state
+    assert finish(state, seen=REKEYED, watched=True).kind == "same"
+
+
+def test_a_reset_forgets_by_which_keys_all_was_encrypted():
+    proved = known(UNKNOWN, source="assumed", seen=REKEYED)
+    reset = decide_reset(state=proved, now=NOW).state
+    assert encryption_doubts(reset.evidence.unseen)
+    assert decide_reset(state=reset, now=NOW).kind == "same"
+
+
+def test_what_was_read_from_etcd_is_not_doubted_for_its_keys():
+    state = audit(observe(known(), REKEYED).state, [V1], before=REKEYED, after=REKEYED).state
+    assert state.evidence.unseen
+    assert state.evidence.doubts == ()
+    assert observe(known(), REKEYED).state.evidence.doubts
+
+
+def test_without_a_name_for_the_keys_nothing_is_held_against_them():
+    assert observe(None).state.evidence.unseen == ()
+    assert observe(known()).state.evidence.unseen == ()
 
 
 # R5: due is level-based

@@ -54,6 +54,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.states
     decide_superseded,
     key_for,
 )
+from ansible_collections.lockstep.kubernetes.tests.unit import sights
 from ansible_collections.lockstep.kubernetes.tests.unit.sights import (
     NOW,
     lease,
@@ -372,11 +373,10 @@ class Cluster:
             generation=one.glance.generation,
             storage_version=one.glance.storage.split("/")[1],
         )
-        one.glance.sight = ClusterSight(
-            now=self.now,
-            servers=one.glance.servers,
-            leases=tuple(self._lease(host) for host in self.servers.values() if self._has(host)),
-            crds={CUSTOM: crd} if self.custom else {},
+        leases = [self._lease(host) for host in self.servers.values() if self._has(host)]
+        crds = {CUSTOM: crd} if self.custom else {}
+        one.glance.sight = replace(
+            sights.cluster(one.glance.servers, leases, crds=crds), now=self.now
         )
         if auditing and one.before is None:
             one.before, one.stage = one.glance, "etcd"
@@ -701,6 +701,38 @@ STORIES = {
         ("pass", 0, 0),
         *[("audit step", 0, 0)] * 3,
     ],
+    # A server that is missed over several windows: it is dead, or frozen, and may write again.
+    "lose one for long": lambda a, b: [
+        ("pass", 0, 0),
+        (("kill", "freeze", "list", "freeze")[b], a, 0),
+        *[("wait", 0, 3), ("pass", 0, 0)] * 4,
+        ("thaw", a, 0),
+        ("write", a, a),
+        ("pass", 0, 0),
+    ],
+    "lose one that nobody had seen": lambda a, b: [
+        ("pass", 0, 0),
+        ("list", a, 0),
+        ("change", a, b),
+        *[("wait", 0, 3), ("pass", 0, 0), ("write", a, a)] * 2,
+        ("list", a, 1),
+        ("pass", 0, 0),
+    ],
+    # The definition goes there and back, and only the one that is missed has followed it there.
+    "lose one that follows the definition": lambda a, b: [
+        ("flip", 0, 0),
+        *(("follow", each, 0) for each in range(3)),
+        ("migrate and look", 0, 0),
+        ("list", a, 0),
+        ("wait", 0, 3),
+        ("flip", b % 3, 0),
+        ("follow", a, 0),
+        ("write", a, a),
+        ("flip", 0, 0),
+        ("follow", a, 0),
+        ("pass", 0, 0),
+        ("list", a, 1),
+    ],
     "gap": lambda a, b: [("wait long", 1, 0), *in_between(a, b), ("wait", 0, b), ("pass", 0, 0)],
     "begin to migrate": lambda a, b: [("pass", a, b), ("migrate", a, b), ("migrate", b % 3, a)],
     "migrate and look": lambda a, b: [("pass", a, b), ("migrate all", 0, 0), ("pass", a, b)],
@@ -764,7 +796,9 @@ def run(cluster: Cluster, steps) -> None:
 
 def in_steps(move: tuple[str, int, int]) -> list[tuple[str, int, int]]:
     name, first, second = move
-    return STORIES[name](first, second) if name in STORIES else [move]
+    if name not in STORIES:
+        return [move]
+    return [step for part in STORIES[name](first, second) for step in in_steps(part)]
 
 
 def settle(cluster: Cluster) -> None:

@@ -158,6 +158,22 @@ def test_the_same_processes_after_a_long_gap_do_not_break_it():
     assert not kept.broken
 
 
+def test_no_look_that_ends_for_too_long_breaks_it():
+    kept = watch()
+    kept.miss("connection refused")
+    kept.lapse(30.0)
+    assert not kept.broken
+    kept.lapse(31.0)
+    assert "the servers were not observed for 31 s: connection refused" in why(kept)
+
+
+def test_a_look_after_that_does_not_mend_it():
+    kept = watch()
+    kept.lapse(31.0)
+    kept.take(look(V1, V1), at=131.5)
+    assert "were not observed" in why(kept)
+
+
 def test_a_disagreement_between_two_looks_shows_in_the_storage_version():
     first = look(V1, V1, transition="2026-11-16T11:00:00Z")
     kept = watch(first)
