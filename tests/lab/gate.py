@@ -19,12 +19,7 @@ def audited(recorder: Recorder, **options: Any) -> dict[str, Any]:
     seen = look(recorder.plane)
     audit = call_module("storage_audit", **etcd_options(recorder), **options)
     assert not audit.get("failed"), audit
-    return {"audit": as_option(audit), "audited_after": seen}
-
-
-def as_option(result: Mapping[str, Any]) -> dict[str, Any]:
-    """What a module returned, as another takes it: Ansible's own objects in it can't be read."""
-    return {k: v for k, v in result.items() if k not in ("warnings", "deprecations")}
+    return {"audit": audit, "audited_after": seen}
 
 
 def etcd_options(recorder: Recorder) -> dict[str, Any]:

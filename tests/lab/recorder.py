@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 from ansible.module_utils import basic
+from ansible.module_utils.common import warnings
 
 from .ansible import MODULES
 from .api import Api, ApiError
@@ -44,12 +45,21 @@ def call_module(module: str, /, *, check: bool = False, **arguments: Any) -> Any
     told = io.StringIO()
     basic._ANSIBLE_ARGS = json.dumps({"ANSIBLE_MODULE_ARGS": document}, default=str).encode()
     basic._ANSIBLE_PROFILE = "legacy"
+    # What an earlier module warned of is kept in the process, and is not this one's to tell.
+    warnings._global_warnings.clear()
+    warnings._global_deprecations.clear()
     try:
         with contextlib.redirect_stdout(told), contextlib.suppress(SystemExit):
             main()
     finally:
         basic._ANSIBLE_ARGS = None
-    return json.loads(told.getvalue())
+    result = json.loads(told.getvalue())
+    # As a playbook has them: plain data, which can be given to another module.
+    plain = {
+        "warnings": warnings.get_warning_messages(),
+        "deprecations": warnings.get_deprecation_messages(),
+    }
+    return {key: plain.get(key, value) for key, value in result.items()}
 
 
 class Recorder:

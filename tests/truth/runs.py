@@ -266,4 +266,4 @@ def audit(recorder: Recorder) -> dict[str, Any]:
     """An audit of what is stored, as options for the gate."""
     seen = recorder.call("discovery_hash")
     found = call_module("storage_audit", **gate.etcd_options(recorder))
-    return {"audit": gate.as_option(found), "audited_after": gate.as_option(seen)}
+    return {"audit": found, "audited_after": seen}

@@ -19,7 +19,6 @@ from lab.control_plane import PrivateNetwork
 from lab.etcd import EtcdStore
 from lab.etcd_cluster import EtcdCluster
 from lab.etcd_proxy import EtcdProxy
-from lab.gate import as_option
 from lab.recorder import Recorder, call_module
 from lab.waiting import eventually
 
@@ -46,7 +45,7 @@ def try_audit(store: EtcdStore, **options: Any) -> Any:
 def audit(store: EtcdStore, **options: Any) -> Any:
     result = try_audit(store, **options)
     assert not result.get("failed"), result["msg"]
-    return as_option(result)
+    return result
 
 
 def binding(version: str) -> bytes:
@@ -226,7 +225,7 @@ class TestOtherEtcds:
     ) -> None:
         etcd.put_all({"/registry/namespaces/default": binding("v1")})
         second.put_all(bindings(OLD))
-        before = as_option(call_module("storage_audit", manifest=manifest))
+        before = call_module("storage_audit", manifest=manifest)
         second.put_all(bindings(NEW, number=2))
 
         result = call_module("storage_audit", manifest=manifest, since=before)

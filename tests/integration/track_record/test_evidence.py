@@ -11,7 +11,7 @@ import pytest
 
 from lab.ansible import look
 from lab.control_plane import ControlPlane, PrivateNetwork, ServerSpec, control_plane
-from lab.gate import as_option, audited, etcd_options, found, judge
+from lab.gate import audited, etcd_options, found, judge
 from lab.recorder import Recorder, call_module
 
 # What 1.36.3 emulating 1.34 writes as v1beta2, and 1.36.3 itself as v1.
@@ -60,7 +60,7 @@ def become(recorder: Recorder, spec: ServerSpec) -> None:
 def audit(recorder: Recorder, **options: Any) -> dict[str, Any]:
     result = call_module("storage_audit", **{**etcd_options(recorder), **options})
     assert not result.get("failed"), result
-    return as_option(result)
+    return result
 
 
 def record(recorder: Recorder, **options: Any) -> Any:
@@ -99,7 +99,7 @@ class TestIdentity:
         foreign = call_module("storage_audit", **etcd_options(Recorder(another)))
         seen = look(recorder.plane)
 
-        result = recorder.call("storage_state", audit=as_option(foreign), audited_after=seen)
+        result = recorder.call("storage_state", audit=foreign, audited_after=seen)
 
         assert result["failed"]
         assert "The option audit is of another cluster than audited_after" in result["msg"]
