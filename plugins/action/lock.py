@@ -6,18 +6,8 @@
 
 from __future__ import annotations
 
-import os
-
-from ansible_collections.kubernetes.core.plugins.action.k8s_info import (
-    ActionModule as KubernetesActionModule,
+from ansible_collections.lockstep.kubernetes.plugins.plugin_utils._process import (
+    ProcessActionModule as ActionModule,
 )
 
-
-class ActionModule(KubernetesActionModule):
-    """Runs the module."""
-
-    def run(self, tmp=None, task_vars=None):
-        # A task is run by a child of ansible-playbook.
-        if str(self._task.args.get("process", "")) == "0":
-            self._task.args["process"] = os.getppid()
-        return super().run(tmp, task_vars)
+__all__ = ["ActionModule"]

@@ -105,6 +105,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._run import (
     check_positive,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._states import (
+    collect_gone,
     read_recorded,
     record_pass,
 )
@@ -166,6 +167,8 @@ class Planner:
         self._lives: bool | None = None
         # The cluster that was planned for.
         self.cluster_uid = ""
+        # What is neither served nor stored any more, and whose records were deleted for that.
+        self.collected: tuple[str, ...] = ()
 
     def plan(self) -> Plan:
         """Look, judge and choose, without writing anything but what was seen."""
@@ -189,6 +192,7 @@ class Planner:
             known,
             [one for one in chosen if one in seen.agreements],
         )
+        self.collected = (*self.collected, *collect_gone(self._module, seen, known))
         # What it says is known now; after the first write it is outdated.
         self._params["audit"] = None
         states = {one.resource: one.after for one in recorded if one.after is not None}

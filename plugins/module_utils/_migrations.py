@@ -129,7 +129,10 @@ def _migrate(module: AnsibleModule) -> Result:
     if module.check_mode:
         plan = task.planner.plan()
         planned = {one.resource: _planned(one, task.planner) for one in plan.jobs}
-        return {**present_plan(plan.settled, planned), "cluster_uid": task.planner.cluster_uid}
+        return {
+            **present_plan(plan.settled, planned, collected=task.planner.collected),
+            "cluster_uid": task.planner.cluster_uid,
+        }
     outcomes = task.advance() if by_pass else task.run()
     if metrics_file:
         write_metrics(Path(metrics_file), outcomes)
@@ -139,6 +142,7 @@ def _migrate(module: AnsibleModule) -> Result:
         task.samples,
         recorded,
         cluster_uid=task.planner.cluster_uid,
+        collected=task.planner.collected,
         tolerated=("superseded", "unfinished") if by_pass else (),
     )
 

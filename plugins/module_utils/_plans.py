@@ -90,7 +90,7 @@ def make_plan(module: AnsibleModule) -> Result:
 def gate_server(module: AnsibleModule) -> Result:
     """What server_gate does."""
     params = module.params
-    wanted = Wanted(_release(params["release"]), params["emulated_version"] or "")
+    wanted = read_target(params)
     [address] = normalise_addresses([params["server"]], option="server")
     begun = time.monotonic()
     while True:
@@ -136,6 +136,11 @@ def _judge_writes(seen: Look, address: str) -> tuple[tuple[Reason, ...], tuple[R
         parse_catalogues(RELEASES),
         formula_holds=check_formula(seen.sight).holds,
     )
+
+
+def read_target(params: Mapping[str, Any]) -> Wanted:
+    """What servers are brought to, by a module's options."""
+    return Wanted(_release(params["release"]), params["emulated_version"] or "")
 
 
 def _release(text: str) -> str:

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.observations import (
@@ -21,7 +21,10 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.outcom
     add_up,
     summarise,
 )
-from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.reasons import plural
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.reasons import (
+    enumerate_names,
+    plural,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.states import StorageState
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._present_states import (
     count_states,
@@ -46,6 +49,7 @@ def present_outcomes(
     states: Mapping[str, StorageState],
     *,
     cluster_uid: str,
+    collected: Sequence[str] = (),
     tolerated: Collection[Status] = (),
 ) -> Result:
     """What was done, and what is recorded after it; raises if anything was not.
@@ -58,8 +62,8 @@ def present_outcomes(
     done = {name: one for name, one in outcomes.items() if one.status not in ("ok", "skipped")}
     made = {name: [one.migration] for name, one in done.items() if one.migration}
     result = {
-        "changed": any(one.wrote for one in done.values()),
-        "summary": summary,
+        "changed": bool(collected) or any(one.wrote for one in done.values()),
+        "summary": [*summary, *_tell_collected(collected)],
         "cluster_uid": cluster_uid,
         "totals": {
             "resources": len(outcomes),
@@ -73,6 +77,7 @@ def present_outcomes(
         },
         "resources": {name: one.to_dict() for name, one in sorted(done.items())},
         "migrations": made,
+        "collected": list(collected),
         "progress_samples": [list(one) for one in samples.kept],
         "left_out": _left_out(outcomes),
         "verified_except": {
@@ -96,13 +101,26 @@ def present_outcomes(
     return result
 
 
-def present_plan(settled: Mapping[str, Outcome], planned: Mapping[str, Planned]) -> Result:
+def _tell_collected(names: Sequence[str]) -> list[str]:
+    if not names:
+        return []
+    gone = enumerate_names(names)
+    return [f"No longer recorded, since nothing is served or stored of it: {gone}."]
+
+
+def present_plan(
+    settled: Mapping[str, Outcome],
+    planned: Mapping[str, Planned],
+    *,
+    collected: Sequence[str] = (),
+) -> Result:
     """What would be done."""
     visited = sum(one.visited for one in planned.values())
     known = [one.rewritten for one in planned.values() if one.rewritten is not None]
     rewritten: object = sum(known) if len(known) == len(planned) else UNKNOWN
     return {
-        "changed": bool(planned),
+        "changed": bool(planned or collected),
+        "collected": list(collected),
         "summary": [
             (
                 f"{plural(len(planned), 'resource')} would be migrated,"

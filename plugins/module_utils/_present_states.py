@@ -61,6 +61,7 @@ def present_recorded(
     known: RecordedStates,
     rules: PassRules,
     heartbeat_counts: bool = False,
+    collected: Sequence[str] = (),
     trigger: ForeignTrigger | None = None,
 ) -> dict[str, Any]:
     """What one pass came to."""
@@ -88,19 +89,25 @@ def present_recorded(
     notes = dict.fromkeys(map(str, told))
     return {
         "cluster_uid": look.sight.identity.uid,
-        "changed": bool(changed or superseded or finished or (heartbeats and heartbeat_counts)),
+        "changed": bool(
+            changed or superseded or finished or collected or (heartbeats and heartbeat_counts)
+        ),
         "summary": _summarise(states, due=due, paused=known.upgrading),
         "states": states,
         "due": due,
         "pending": sorted(pending & {one.resource for one in done}),
         "superseded": superseded,
         "finished": finished,
+        "collected": list(collected),
         "heartbeats": len(heartbeats),
         "paused": known.upgrading,
         "other_trigger": "".join(other),
         "notes": list(notes),
         "diff": {
-            "before": {one.resource: _essence(one.before) for one in changed},
+            "before": {
+                **{one.resource: _essence(one.before) for one in changed},
+                **{name: _essence(known.states[name]) for name in collected},
+            },
             "after": {one.resource: _essence(one.after) for one in changed},
         },
     }
@@ -160,6 +167,7 @@ def present_states_absent(deleted: Sequence[str], known: RecordedStates) -> dict
         "pending": [],
         "superseded": [],
         "finished": [],
+        "collected": [],
         "heartbeats": 0,
         "paused": known.upgrading,
         "other_trigger": "",

@@ -30,6 +30,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.audite
     read_audit,
     read_audit_facts,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.gone import decide_gone
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.hashes import hash_of
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.known import read_known
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.migrations import (
@@ -111,16 +112,18 @@ def change_states(module: AnsibleModule) -> Result:
     resources = recordable(seen, params["resources"])
     if params["state"] == "reset":
         done = _record(module, access, seen, known, resources, _resetting(seen))
-        return present_recorded(done, look=seen, known=known, rules=_rules(params))
+        return present_recorded(done, look=seen, known=known, rules=read_rules(params))
     done = record_pass(module, access, seen, known, resources)
+    collected = collect_gone(module, seen, known)
     with entry_server(module, what="Who else keeps the StorageStates can't be read") as server:
         trigger = observe_trigger(server, known.foreign_trigger(seen.sight.now))
     result = present_recorded(
         done,
         look=seen,
         known=known,
-        rules=_rules(params),
+        rules=read_rules(params),
         heartbeat_counts=params["heartbeat_counts_as_change"],
+        collected=collected,
         trigger=beside_several(trigger, seen.membership),
     )
     if params["state"] == "migrated":
@@ -138,10 +141,26 @@ def record_pass(
     seen: Look,
     known: RecordedStates,
     resources: Sequence[str],
+    rules: PassRules | None = None,
 ) -> list[Recorded]:
-    """Record what a look makes of these resources."""
-    decide = _passing(module, seen, known, resources)
+    """Record what a look makes of these resources, by the module's options or by these rules."""
+    decide = _passing(module, seen, known, resources, rules=rules)
     return _record(module, access, seen, known, resources, decide)
+
+
+def collect_gone(module: AnsibleModule, seen: Look, known: RecordedStates) -> list[str]:
+    """Delete the records of what is neither served nor stored any more, where an audit shows it."""
+    audit = read_audit(module.params["audit"], module.params["audited_after"])
+    gone = decide_gone(
+        known.states,
+        look=seen,
+        audit=read_audit_facts(audit, seen) if audit else None,
+        patterns=module.params["resources"],
+    )
+    if module.check_mode or not gone:
+        return list(gone)
+    with entry_server(module, what="The StorageStates can't be deleted") as server:
+        return [name for name in gone if delete_state(server, known.states[name])]
 
 
 def reset_states(
@@ -196,7 +215,7 @@ def _verify(
         crds = observe_definitions(server) if seen.sight.crds else {}
     judged = judge_pass(module, seen, known, recordable(seen, params["resources"]))
     audit = read_audit(params["audit"], params["audited_after"])
-    window = _rules(params).window
+    window = read_rules(params).window
     return decide_verified(
         seen,
         Records(
@@ -219,7 +238,8 @@ def read_recorded(module: AnsibleModule) -> RecordedStates:
         return observe_states(server)
 
 
-def _rules(params: Mapping[str, Any]) -> PassRules:
+def read_rules(params: Mapping[str, Any]) -> PassRules:
+    """How a module's options have it judge."""
     return PassRules(
         window=timedelta(seconds=params["stale_after"]),
         on_unseen_change=params["on_unseen_change"],
@@ -242,7 +262,7 @@ def _record(
     return record(
         access,
         look=seen,
-        settle=_rules(module.params).settle,
+        settle=read_rules(module.params).settle,
         resources=resources,
         known=known,
         decide=decide,
@@ -257,9 +277,10 @@ def _passing(
     known: RecordedStates,
     resources: Sequence[str],
     shown: Mapping[str, Shown] | None = None,
+    rules: PassRules | None = None,
 ) -> DecideResource:
-    rules = _rules(module.params)
-    audit = read_audit(module.params["audit"], module.params["audited_after"])
+    rules = rules or read_rules(module.params)
+    audit = read_audit(module.params.get("audit"), module.params.get("audited_after"))
     counts = shown if shown is not None or audit is None else _count(module, seen, audit, resources)
     formula_holds = audit is not None and check_formula(seen.sight).holds
     crd_hashes = _crd_hashes(module, seen, known, resources)

@@ -326,6 +326,13 @@ migrations:
   type: dict
   sample:
     deployments.apps: [deployments.apps-1c9f03b2aa]
+collected:
+  description: Resources that are neither served nor, by O(audit), stored any more, so that their
+    records were deleted, or would be in check mode.
+  returned: when O(state=succeeded) or O(state=advanced)
+  type: list
+  elements: str
+  sample: []
 left_out:
   description: Chosen resources of which no migration was made, with the reason.
   returned: always

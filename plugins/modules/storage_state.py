@@ -177,6 +177,13 @@ finished:
   type: list
   elements: str
   sample: []
+collected:
+  description: Resources that are neither served nor, by O(audit), stored any more, so that their
+    records were deleted, or would be in check mode.
+  returned: always
+  type: list
+  elements: str
+  sample: []
 heartbeats:
   description: Number of records of which only the heartbeat moved.
   returned: always

@@ -91,6 +91,11 @@ def _parser() -> argparse.ArgumentParser:
     node.add_argument("--name", default="lab")
     node.set_defaults(do=_node)
 
+    stop = verbs.add_parser("stop", help="stop a server in an orderly way; restart brings it back")
+    stop.add_argument("server", help="cp-1, cp-2, ...")
+    stop.add_argument("--name", default="lab")
+    stop.set_defaults(do=_stop)
+
     restart = verbs.add_parser(
         "restart", help="restart a server in place, perhaps as another release"
     )
@@ -192,6 +197,10 @@ def _node(arguments: argparse.Namespace) -> None:
 
 def _down(arguments: argparse.Namespace) -> None:
     control.ask(arguments.name, {"do": "down"})
+
+
+def _stop(arguments: argparse.Namespace) -> None:
+    print(control.ask(arguments.name, {"do": "stop", "server": arguments.server})["text"])
 
 
 def _restart(arguments: argparse.Namespace) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 
 from . import binaries, namespaces
 from .binaries import BinaryError
-from .control_plane import ControlPlane, LabError
+from .control_plane import ControlPlane, LabError, Server
 from .objects import report_node
 from .traffic import Client, client
 
@@ -156,6 +156,13 @@ def inventory(plane: ControlPlane, name: str) -> dict[str, Any]:
     return {"kube_control_plane": {"hosts": hosts}, "all": {"vars": variables}}
 
 
+def _server(plane: ControlPlane, wish: dict[str, Any]) -> Server:
+    server = plane.servers.get(wish["server"])
+    if not server:
+        raise LabError(f"no server {wish['server']}: there are {', '.join(plane.servers)}")
+    return server
+
+
 def _fulfil(plane: ControlPlane, name: str, usage: _Usage, wish: dict[str, Any]) -> dict[str, Any]:
     if wish["do"] == "client":
         return usage.begin() if wish["what"] == "begin" else usage.end()
@@ -172,10 +179,10 @@ def _fulfil(plane: ControlPlane, name: str, usage: _Usage, wish: dict[str, Any])
         return {}
     if wish["do"] == "node":
         report_node(plane.api, wish["node"], wish["release"])
+    if wish["do"] == "stop":
+        _server(plane, wish).stop()
     if wish["do"] == "restart":
-        server = plane.servers.get(wish["server"])
-        if not server:
-            raise LabError(f"no server {wish['server']}: there are {', '.join(plane.servers)}")
+        server = _server(plane, wish)
         spec = server.spec
         if wish["release"]:
             spec = replace(spec, release=wish["release"])

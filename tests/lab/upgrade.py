@@ -143,6 +143,22 @@ def populate(plane: ControlPlane, webhooks: Webhooks | None, count: int) -> None
 
 def contents(plane: ControlPlane) -> dict[str, Any]:
     """Every object that tests made, without what a rewrite changes."""
+    found = _objects(plane)
+    for one in found.values():
+        one["metadata"] = {
+            k: v
+            for k, v in one["metadata"].items()
+            if k not in ("resourceVersion", "managedFields")
+        }
+    return found
+
+
+def resource_versions(plane: ControlPlane) -> dict[str, str]:
+    """When every object that tests made was last written, by etcd's revision."""
+    return {key: one["metadata"]["resourceVersion"] for key, one in _objects(plane).items()}
+
+
+def _objects(plane: ControlPlane) -> dict[str, Any]:
     custom = [
         f"/apis/{GROUP}/v2/{one['spec']['names']['plural']}"
         for one in plane.api.get(CRDS)["items"]
@@ -162,11 +178,6 @@ def contents(plane: ControlPlane) -> dict[str, Any]:
         for one in _items(plane, path):
             name = one["metadata"]["name"]
             if name.startswith("object-"):
-                one["metadata"] = {
-                    k: v
-                    for k, v in one["metadata"].items()
-                    if k not in ("resourceVersion", "managedFields")
-                }
                 found[f"{path}/{name}"] = one
     return found
 

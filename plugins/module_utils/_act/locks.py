@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,7 @@ def hold(
         _refuse_foreign(found, lock)
         before = found.sight
         other = before is not None and before.held_by_other(owner=owner, now=found.now)
-        if before and other and not take_over and not _is_dead(before.owner):
+        if before and other and not take_over and not is_dead(before.owner):
             if not must:
                 return LockChange(before, before.owner, changed=False, note=before.note)
             raise HeldError(
@@ -139,6 +140,24 @@ def release(
                 raise
             return LockChange(before, before.owner, changed=False, note=before.note)
     return LockChange(before, "", changed=True, note=kept)
+
+
+def renew(server: ApiServer, *, lock: str, owner: str, seconds: int, after: timedelta) -> str:
+    """Renew a lock that is older than `after`, only as long as it is ours; who holds it."""
+    found = observe_lock(server, lock)
+    before = found.sight
+    if before is None or before.owner != owner:
+        return before.owner if before else ""
+    if before.renewed is None or found.now - before.renewed >= after:
+        spec = lease_spec(owner=owner, seconds=seconds, now=found.now)
+        try:
+            lease = _lease(found.document, lock, spec, before.note)
+            server.put(f"{LEASES}/{lease_name(lock)}", lease)
+        except ServerFault as fault:
+            # Somebody wrote it meanwhile: whose it is now is seen the next time.
+            if fault.status not in (404, 409):
+                raise
+    return owner
 
 
 def _refuse_foreign(found: FoundLock, lock: str) -> None:
@@ -304,7 +323,7 @@ def _start_of(number: int) -> str:
     return fields[_STARTED] if len(fields) > _STARTED else ""
 
 
-def _is_dead(owner: str) -> bool:
+def is_dead(owner: str) -> bool:
     """Whether an owner was a process of this very host that is gone."""
     theirs = ProcessIdentity.parse(owner)
     if theirs is None or not theirs.within(identify_process(os.getpid())):

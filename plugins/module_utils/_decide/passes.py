@@ -15,7 +15,8 @@ from datetime import datetime, timedelta
 from .audited import AuditEvidence, Shown
 from .epoch import decide_epoch
 from .migrations import MigrationSight
-from .observations import UNKNOWN, ClusterSight
+from .observations import UNKNOWN, ClusterSight, Release
+from .plans import Wanted
 from .reasons import Reason
 from .settling import CUSTOM_SECONDS, Look
 from .states import (
@@ -40,6 +41,10 @@ class PassRules:
     settle: timedelta = timedelta(seconds=CUSTOM_SECONDS)
     # Addresses of servers that this very run has restarted since the last pass, under its lock.
     restarted: tuple[str, ...] = ()
+    # What this very run brings servers to, under its lock: who comes to run it was restarted by it.
+    upgrades_to: Wanted | None = None
+    # The next pass comes soon: one that missed a server confirms nothing.
+    patient: bool = False
 
 
 def recordable(seen: Look, patterns: Sequence[str]) -> list[str]:
@@ -92,6 +97,21 @@ def due_now(
     return decide_due(state=state, agreement=look.agreements[resource], migrations=migrations)
 
 
+def _restarted(look: Look, state: StorageState | None, rules: PassRules) -> list[str]:
+    """The start times of processes that the run itself has put in the place of others."""
+    named = [one.start_time for one in look.sight.servers if one.address in rules.restarted]
+    before = state.evidence.epoch if state is not None else None
+    target = rules.upgrades_to
+    if before is None or target is None:
+        return named
+    here = {one.start_time for one in look.membership.distinct}
+    went = [one for one in before.releases if one.start_time not in here]
+    # A server that ran it already was restarted by somebody else.
+    if any(target.met_by(Release(one.git_version, one.emulated)) for one in went):
+        return named
+    return [*named, *(one.start_time for one in look.sight.servers if target.met_by(one.release))]
+
+
 def decide_pass(
     *,
     look: Look,
@@ -125,7 +145,8 @@ def decide_pass(
         window=rules.window,
         on_unseen_change=rules.on_unseen_change,
         crd_hashes=crd_hashes,
-        restarted=[one.start_time for one in look.sight.servers if one.address in rules.restarted],
+        restarted=_restarted(look, state, rules),
+        patient=rules.patient,
     )
     known = observed.state or state
     settled = settled_at(look=look, resource=resource, state=known, settle=rules.settle)

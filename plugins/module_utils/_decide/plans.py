@@ -51,10 +51,9 @@ class Wanted:
 
     def met_by(self, release: Release | None) -> bool:
         """Whether a server runs just that."""
-        return release is not None and (release.git_version, own_emulation(release)) == (
-            self.release,
-            self.emulated,
-        )
+        if release is None or release.git_version != self.release:
+            return False
+        return own_emulation(release) == self.emulated
 
 
 @dataclass(frozen=True)

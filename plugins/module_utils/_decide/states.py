@@ -252,11 +252,13 @@ def decide_observed(
     on_unseen_change: UnseenChange = "keep",
     crd_hashes: Collection[str] = (),
     restarted: Collection[str] = (),
+    patient: bool = False,
 ) -> Transition:
     """Decide what one look makes of a state (None: there is no such object yet).
 
     `crd_hashes` are the hashes of the versions in a CustomResourceDefinition's storedVersions;
-    `restarted` are the start times of processes that this very run has restarted.
+    `restarted` are the start times of processes that this very run has restarted. Who looks again
+    soon is `patient`: a look that missed a server adds what it saw, and confirms nothing.
     """
     if state is not None and state.heartbeat is not None and now < state.heartbeat <= now + window:
         return _late(state, agreement=agreement, now=now)
@@ -267,6 +269,9 @@ def decide_observed(
     accounted = not membership.complete and _accounted(state, agreement, membership, epoch)
     if accounted and agreement.status == "incomplete":
         return _keep(state, agreement=agreement, membership=membership, now=now)
+    if patient and not membership.complete and not accounted:
+        notes = (_missed_note(agreement), *agreement.reasons)
+        return _add_shown("missed", state, agreement=agreement, now=now, notes=notes)
     if _missed(state, agreement):
         return Transition("missed", notes=(_missed_note(agreement), *agreement.reasons))
 
@@ -339,9 +344,9 @@ def _accounted(
         return False
     if any(one.start_time not in started for one in membership.distinct):
         return False
-    # An address that nobody answers at must belong to one of those, and so must who is expected.
-    lapsed = [one for one in membership.expired if (one.name, one.holder) in known]
-    silent = len(may_live) + len(lapsed) - len(membership.distinct)
+    # An address that nobody answers at must belong to one of those, and so must who is expected. A
+    # server that ends in order deletes its lease.
+    silent = len(known) - len(membership.distinct)
     return len(membership.unread) <= silent and membership.expected <= len(known)
 
 
@@ -445,12 +450,24 @@ def _late(state: StorageState, *, agreement: Agreement, now: datetime) -> Transi
         "the hashes that it saw",
         resource=state.resource,
     )
+    return _add_shown("late", state, agreement=agreement, now=now, notes=(note,))
+
+
+def _add_shown(
+    kind: Kind,
+    state: StorageState,
+    *,
+    agreement: Agreement,
+    now: datetime,
+    notes: tuple[Reason, ...],
+) -> Transition:
+    """Add every hash that any server shows; what is recorded is not confirmed by that."""
     persisted = state.persisted
     if UNKNOWN not in persisted and agreement.status != "unknown":
         persisted = _merge(persisted, _discovered(agreement))
     if persisted == state.persisted:
-        return Transition("late", notes=(note,))
-    return Transition("late", state=_grown(state, persisted, now=now), notes=(note,))
+        return Transition(kind, notes=notes)
+    return Transition(kind, state=_grown(state, persisted, now=now), notes=notes)
 
 
 def _grown(state: StorageState, persisted: tuple[str, ...], *, now: datetime) -> StorageState:
@@ -524,8 +541,7 @@ def _observed_notes(kind: Kind, resource: str, unseen: tuple[str, ...]) -> Itera
 
 def _missed_note(agreement: Agreement) -> Reason:
     return Reason(
-        f"not every server was seen, and those that were show nothing new of "
-        f"{agreement.resource}: this look does not count",
+        f"not every server was seen, so this look confirms nothing of {agreement.resource}",
         resource=agreement.resource,
     )
 

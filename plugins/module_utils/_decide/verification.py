@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from . import names
 from .agreement import Agreement
 from .checks.facts import AuditFacts, CrdFacts
-from .keys import same_objects
+from .gone import judge_gone
 from .migrations import NEVER_MIGRATED
 from .observations import UNKNOWN
 from .reasons import Reason, enumerate_names, plural
@@ -133,7 +133,9 @@ def _against(
         yield Reason(f"no server knows {name}", "Correct its name", resource=name)
         return
     if agreement is None:
-        yield from _unserved(name, audit)
+        left = judge_gone(name, records.before[name], audit)
+        if left:
+            yield left
         return
     if not agreement.agreed:
         yield from agreement.reasons or (Reason(f"the servers are not known to agree on {name}"),)
@@ -159,18 +161,6 @@ def _doubts(name: str, judged: StorageState | None) -> Iterable[Reason]:
             f"since {name} was recorded {enumerate_names(judged.evidence.doubts[:_NAMED])}, and"
             " nobody saw what was written meanwhile",
             _READ_ETCD,
-            resource=name,
-        )
-
-
-def _unserved(name: str, audit: AuditFacts | None) -> Iterable[Reason]:
-    """What is recorded and no server knows any more: only an audit shows that nothing is left."""
-    stored = audit is None or any(one in audit.versions for one in same_objects(name))
-    if audit is None or stored or not audit.complete:
-        yield Reason(
-            f"no server serves {name}, so what is stored of it can't be read",
-            "Turn its API on again; or once nothing of it is stored, delete its record with"
-            " storage_state and state=absent",
             resource=name,
         )
 
