@@ -97,6 +97,8 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._run import (
 )
 
 _NAMED = 5
+# How often an audit is recorded anew, while others look at the same resources.
+_LOOKS_AGAIN = 3
 
 
 def change_states(module: AnsibleModule) -> Result:
@@ -143,9 +145,27 @@ def record_pass(
     resources: Sequence[str],
     rules: PassRules | None = None,
 ) -> list[Recorded]:
-    """Record what a look makes of these resources, by the module's options or by these rules."""
+    """Record what a look makes of these resources, by the module's options or by these rules.
+
+    Of what somebody else has looked at in between an audit proves nothing: that is looked at again.
+    """
     decide = _passing(module, seen, known, resources, rules=rules)
-    return _record(module, access, seen, known, resources, decide)
+    done = {one.resource: one for one in _record(module, access, seen, known, resources, decide)}
+    for _attempt in range(_LOOKS_AGAIN if module.params.get("audit") else 0):
+        overtaken = [name for name, one in done.items() if _overtaken(one, seen)]
+        if not overtaken or module.check_mode:
+            break
+        known, seen = read_recorded(module), look(module, access)
+        left = [name for name in overtaken if name in seen.agreements]
+        decide = _passing(module, seen, known, left, rules=rules)
+        again = _record(module, access, seen, known, left, decide)
+        done.update({one.resource: one for one in again})
+    return list(done.values())
+
+
+def _overtaken(one: Recorded, seen: Look) -> bool:
+    beaten = one.after.heartbeat if one.after is not None else None
+    return beaten is not None and beaten > seen.sight.now
 
 
 def collect_gone(module: AnsibleModule, seen: Look, known: RecordedStates) -> list[str]:

@@ -83,8 +83,8 @@ extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
 attributes:
   async:
+    description: Supports being used with the C(async) keyword.
     support: full
-    details: It is made for it.
   diff_mode:
     support: none
 notes:

@@ -5,6 +5,7 @@ Only the names of places are replaced: addresses, certificates, kubeconfigs, fil
 
 from __future__ import annotations
 
+import getpass
 import importlib
 import json
 import os
@@ -113,7 +114,8 @@ def run(tasks: list[dict[str, Any]], plane: ControlPlane, directory: Path) -> di
             "ANSIBLE_NOCOLOR": "1",
             "K8S_AUTH_KUBECONFIG": str(plane.kubeconfig()),
             "PATH": f"{directory}:{os.environ['PATH']}",
-            "USER": "somebody",
+            # Where a job of async is looked for hangs on it.
+            "USER": getpass.getuser(),
         },
         capture_output=True,
         text=True,

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from lab.ansible import running_modules
 from lab.api import ApiError
 from lab.control import ROLL_NODE
 from lab.control_plane import PrivateNetwork, ServerSpec, control_plane
@@ -64,6 +65,7 @@ class Story:
     watch: Watch
     done: subprocess.CompletedProcess[str]
     again: subprocess.CompletedProcess[str]
+    mark: dict[str, str]
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +74,13 @@ def story(network: PrivateNetwork) -> Iterator[Story]:
     with control_plane(*specs, network=network) as plane, rollable(plane) as cluster:
         populate(plane, None, FEW_OBJECTS)
         cluster.add_node("worker-1", f"v{OLD}")
-        slow = {**slowly(plane.directory), "lockstep_stale_after": WINDOW, "plan_lock_seconds": 30}
+        mark = {"LOCKSTEP_TEST": str(plane.directory)}
+        slow = {
+            **slowly(plane.directory),
+            "lockstep_stale_after": WINDOW,
+            "plan_lock_seconds": 30,
+            "environment": mark,
+        }
         objects, versions = contents(plane), [resource_versions(plane)]
         with watching(cluster) as watch:
             done = cluster.upgrade(NEW, **slow)
@@ -80,7 +88,7 @@ def story(network: PrivateNetwork) -> Iterator[Story]:
         time.sleep(LATER)
         again = cluster.upgrade(NEW, **slow)
         versions.append(resource_versions(plane))
-        yield Story(cluster, objects, versions, watch, done, again)
+        yield Story(cluster, objects, versions, watch, done, again, mark)
 
 
 def slowly(directory: Path) -> dict[str, str]:
@@ -181,12 +189,5 @@ def test_a_second_run_when_all_records_are_stale_changes_nothing(story: Story) -
 
 
 def test_nothing_is_left_running(story: Story) -> None:
-    def observers() -> list[str]:
-        found = subprocess.run(
-            ["pgrep", "-f", "AnsiballZ_observer"], capture_output=True, text=True, check=False
-        )
-        mine = {str(pid) for pid in (os.getpid(), os.getppid())}
-        return [one for one in found.stdout.split() if one not in mine]
-
     assert story.done.returncode == 0
-    eventually(lambda: observers() == [], within=30)
+    eventually(lambda: running_modules("observer", marked=story.mark) == [], within=30)

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -93,6 +93,22 @@ def running_playbook(
                 yield running
             finally:
                 running.terminate()
+
+
+def running_modules(module: str, *, marked: Mapping[str, str]) -> list[int]:
+    """The processes of a module whose playbook was started with these environment variables."""
+    marks = [f"{name}={value}".encode() for name, value in marked.items()]
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (process / "cmdline").read_bytes()
+            environment = (process / "environ").read_bytes().split(b"\0")
+        except OSError:
+            # It has ended meanwhile.
+            continue
+        if f"AnsiballZ_{module}.py".encode() in command and set(marks) <= set(environment):
+            found.append(int(process.name))
+    return found
 
 
 def tasks(*steps: dict[str, Any]) -> list[dict[str, Any]]:

@@ -117,7 +117,7 @@ UNSEEN_AND_DIFFERING = look("apps/v1", "apps/v1beta2", leases=[lease("a"), lease
 NO_HASH = look("", "")
 
 
-def observe(state, seen=ALIKE, *, now=NOW, mode="keep", crd_hashes=()):
+def observe(state, seen=ALIKE, *, now=NOW, mode="keep", crd_hashes=(), patient=False):
     return decide_observed(
         state=state,
         agreement=seen.agreement,
@@ -127,6 +127,7 @@ def observe(state, seen=ALIKE, *, now=NOW, mode="keep", crd_hashes=()):
         window=WINDOW,
         on_unseen_change=mode,
         crd_hashes=crd_hashes,
+        patient=patient,
     )
 
 
@@ -386,6 +387,39 @@ def test_r4_a_record_that_is_kept_stays_for_as_many_windows_as_it_takes():
         assert (transition.kind, transition.heartbeat_only) == ("kept", number > 0)
     assert not due(state, [], DEAD_SERVER)
     assert superseded(state, [migration(state), migration()], DEAD_SERVER) == []
+
+
+def test_r4_a_server_that_ended_in_order_took_its_lease_along_and_keeps_the_record():
+    stopped = look_at(
+        cluster(
+            [
+                server("address-a", served(DEPLOYMENTS, "apps/v1")),
+                server("address-b", fault="connection refused"),
+            ],
+            [lease("a")],
+        )
+    )
+    transition = observe(known(), stopped)
+    assert transition.kind == "kept"
+    assert (transition.state.persisted, transition.state.heartbeat) == ((V1,), NOW)
+    assert transition.state.evidence.missed == ("address-b",)
+
+
+@pytest.mark.parametrize("seen", [UNSEEN_AND_OLDER, UNSEEN_AND_DIFFERING])
+def test_who_looks_again_soon_adds_what_an_incomplete_look_showed_and_confirms_nothing(seen):
+    before = known(source="observed")
+    before = replace(before, evidence=replace(before.evidence, epoch=None))
+    transition = observe(before, seen, patient=True)
+    assert transition.kind == "missed"
+    assert UNKNOWN not in transition.state.persisted
+    assert len(transition.state.persisted) == 2
+    assert transition.state.heartbeat == before.heartbeat
+
+
+def test_who_looks_again_soon_leaves_a_record_alone_that_an_incomplete_look_adds_nothing_to():
+    before = replace(known(), evidence=Evidence())
+    transition = observe(before, UNSEEN_SERVER, patient=True)
+    assert (transition.kind, transition.state) == ("missed", None)
 
 
 def test_r4_what_was_unknown_before_is_kept_as_it_is():
