@@ -67,6 +67,15 @@ def recorder(recorded_server: Recorder) -> Recorder:
     return recorded_server
 
 
+@pytest.fixture(scope="module")
+def only_server(network: PrivateNetwork) -> Iterator[Recorder]:
+    """One server with our definitions, and nothing that other tests left."""
+    with control_plane(ServerSpec(), network=network) as plane:
+        recorder = Recorder(plane)
+        recorder.install()
+        yield recorder
+
+
 @pytest.fixture
 def migrator(recorder: Recorder) -> Iterator[Process]:
     """The real migrator at work on it."""

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
-
-import pytest
 
 from lab.control_plane import PrivateNetwork, ServerSpec, control_plane
 from lab.gate import audited
@@ -16,14 +13,6 @@ from lab.waiting import eventually
 
 GROUP = "gone.example.com"
 BUNDLES = "clustertrustbundles.certificates.k8s.io"
-
-
-@pytest.fixture(scope="module")
-def recorded(network: PrivateNetwork) -> Iterator[Recorder]:
-    with control_plane(ServerSpec(), network=network) as plane:
-        recorder = Recorder(plane)
-        recorder.install()
-        yield recorder
 
 
 def delete_crd(recorder: Recorder, plural: str, *, leave: bool = False) -> str:
@@ -53,51 +42,51 @@ def verify(recorder: Recorder, resource: str, **audit: Any) -> Any:
     return told["verification"]
 
 
-def test_it_is_deleted_once_an_audit_shows_that_no_key_is_left(recorded: Recorder) -> None:
-    resource = delete_crd(recorded, "emptieds")
+def test_it_is_deleted_once_an_audit_shows_that_no_key_is_left(only_server: Recorder) -> None:
+    resource = delete_crd(only_server, "emptieds")
 
-    without = recorded.observe(resource)
-    with_audit = recorded.observe(resource, **audited(recorded))
+    without = only_server.observe(resource)
+    with_audit = only_server.observe(resource, **audited(only_server))
 
     assert without["collected"] == []
     assert (with_audit["collected"], with_audit["changed"]) == ([resource], True)
     assert resource in with_audit["diff"]["before"]
-    assert resource not in recorded.states()
-    assert recorded.observe(resource, **audited(recorded))["changed"] is False
+    assert resource not in only_server.states()
+    assert only_server.observe(resource, **audited(only_server))["changed"] is False
 
 
-def test_storage_migration_deletes_it_too(recorded: Recorder) -> None:
-    resource = delete_crd(recorded, "migrateds")
+def test_storage_migration_deletes_it_too(only_server: Recorder) -> None:
+    resource = delete_crd(only_server, "migrateds")
 
-    result = recorded.migrate(f"*.{GROUP}", **audited(recorded))
+    result = only_server.migrate(f"*.{GROUP}", **audited(only_server))
 
     assert result["collected"] == [resource]
     assert "No longer recorded" in str(result["summary"])
-    assert resource not in recorded.states()
+    assert resource not in only_server.states()
 
 
-def test_while_a_key_is_left_it_stays_and_is_named_with_what_to_do(recorded: Recorder) -> None:
-    resource = delete_crd(recorded, "leftovers", leave=True)
+def test_while_a_key_is_left_it_stays_and_is_named_with_what_to_do(only_server: Recorder) -> None:
+    resource = delete_crd(only_server, "leftovers", leave=True)
 
-    seen = recorded.observe(resource, **audited(recorded))
-    told = verify(recorded, resource, **audited(recorded))
+    seen = only_server.observe(resource, **audited(only_server))
+    told = verify(only_server, resource, **audited(only_server))
 
     assert seen["collected"] == []
-    assert resource in recorded.states()
+    assert resource in only_server.states()
     assert not told["verified"]
     [reason] = told["reasons"]
     assert f"1 key of it below /registry/{GROUP}/leftovers/ can't be read" in reason
     assert "install its definition" in reason
 
 
-def test_where_etcd_is_not_read_it_is_named_with_the_way_to_clean_up(recorded: Recorder) -> None:
-    resource = delete_crd(recorded, "unreads")
+def test_where_etcd_is_not_read_it_is_named_with_the_way_to_clean_up(only_server: Recorder) -> None:
+    resource = delete_crd(only_server, "unreads")
 
-    told = verify(recorded, resource)
+    told = verify(only_server, resource)
 
     assert not told["verified"]
     assert f"state=absent and resources={resource}" in str(told["reasons"])
-    assert resource in recorded.states()
+    assert resource in only_server.states()
 
 
 def test_a_kind_that_the_target_does_not_serve_is_no_longer_recorded_after_the_step(

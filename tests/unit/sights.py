@@ -10,6 +10,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.checks.facts import (
+    AuditFacts,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.hashes import hash_of
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.names import (
     storage_version_name,
@@ -26,6 +29,17 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.observ
 )
 
 UID = "9f0c5f6e-kube-system"
+# An audit of all of etcd that found nothing.
+NO_KEYS = AuditFacts(
+    versions={},
+    bytes={},
+    keys={},
+    revision=7,
+    encryption={},
+    undecodable={},
+    unmapped={},
+    complete=True,
+)
 NOW = datetime(2026, 11, 16, 12, 0, 0, tzinfo=UTC)
 KINDS = {
     "deployments.apps": "Deployment",

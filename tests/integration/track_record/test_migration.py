@@ -48,16 +48,8 @@ def _hurry() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def lone(network: PrivateNetwork) -> Iterator[Recorder]:
-    with control_plane(ServerSpec(), network=network) as plane:
-        recorder = Recorder(plane)
-        recorder.install()
-        yield recorder
-
-
-@pytest.fixture(scope="module")
-def admin(lone: Recorder) -> User:
-    return cluster_admin(lone.plane)
+def admin(only_server: Recorder) -> User:
+    return cluster_admin(only_server.plane)
 
 
 class Things:
@@ -138,20 +130,22 @@ def audited(recorder: Recorder, resource: str) -> dict[str, Any]:
     ids=["404", "404 that names it", "410"],
 )
 def test_what_a_webhook_calls_missing_is_not_gone(
-    lone: Recorder, plural: str, denial: dict[str, Any]
+    only_server: Recorder, plural: str, denial: dict[str, Any]
 ) -> None:
     # Given an object that a webhook denies to update, in the words for one that is not there.
-    things = Things(lone, plural)
+    things = Things(only_server, plural)
     things.store_as_v2()
-    with Webhooks(lone.plane) as webhooks:
+    with Webhooks(only_server.plane) as webhooks:
         webhooks.denied, webhooks.denial = {"thing-2"}, denial
-        lone.api.create(VALIDATING_WEBHOOKS, denying_configuration(plural, webhooks, GROUP, plural))
-        eventually(lambda: denies(things, lone, "thing-2"), within=30)
+        only_server.api.create(
+            VALIDATING_WEBHOOKS, denying_configuration(plural, webhooks, GROUP, plural)
+        )
+        eventually(lambda: denies(things, only_server, "thing-2"), within=30)
 
         # When all are migrated, and the gate tries a few.
-        result = migrate(lone, things.resource)
-        verdict = judge(lone, "1.36.3", lists=True)
-        lone.api.delete(f"{VALIDATING_WEBHOOKS}/{plural}")
+        result = migrate(only_server, things.resource)
+        verdict = judge(only_server, "1.36.3", lists=True)
+        only_server.api.delete(f"{VALIDATING_WEBHOOKS}/{plural}")
 
     # Then it has failed, by name, and nothing says that v1 is not stored any more.
     said = result["resources"][things.resource]
@@ -164,16 +158,20 @@ def test_what_a_webhook_calls_missing_is_not_gone(
 
 @pytest.mark.parametrize("verb", ["PATCH", "LIST"])
 def test_the_answer_of_a_proxy_in_maintenance_is_none(
-    lone: Recorder, admin: User, verb: str
+    only_server: Recorder, admin: User, verb: str
 ) -> None:
     # Given a proxy that answers in the server's place, with 200.
-    things = Things(lone, f"{verb.lower()}eds")
+    things = Things(only_server, f"{verb.lower()}eds")
     things.store_as_v2()
-    with Proxy(lone.plane, lone.plane.servers["cp-1"].url) as proxy:
+    with Proxy(only_server.plane, only_server.plane.servers["cp-1"].url) as proxy:
         proxy.pretend({"message": "maintenance"}, f"/{things.plural}", verbs=[verb])
 
         result = migrate(
-            lone, things.resource, kubeconfig=proxy.kubeconfig(admin), stuck_after=1, retries=0
+            only_server,
+            things.resource,
+            kubeconfig=proxy.kubeconfig(admin),
+            stuck_after=1,
+            retries=0,
         )
 
     # Then nothing counts as rewritten, and who answered is named.
@@ -183,42 +181,46 @@ def test_the_answer_of_a_proxy_in_maintenance_is_none(
     assert things.stored_versions() == ["v1", "v2"]
 
 
-def test_a_list_of_stale_names_does_not_serve_what_somebody_else_asked_for(lone: Recorder) -> None:
+def test_a_list_of_stale_names_does_not_serve_what_somebody_else_asked_for(
+    only_server: Recorder,
+) -> None:
     # Given objects that an audit shows to be current, and a migration that somebody made by hand.
-    things = Things(lone, "ordereds")
-    lone.observe(things.resource)
-    lone.migrate_by_hand(things.resource, name="by-hand")
+    things = Things(only_server, "ordereds")
+    only_server.observe(things.resource)
+    only_server.migrate_by_hand(things.resource, name="by-hand")
 
     # When the audit's list of names, which is empty, is migrated.
-    result = migrate(lone, things.resource, **audited(lone, things.resource))
+    result = migrate(only_server, things.resource, **audited(only_server, things.resource))
 
     # Then that migration is done whole, as who made it may want more than another version.
-    assert conditions(lone.migrations(things.resource)["by-hand"]) == {"Succeeded"}
+    assert conditions(only_server.migrations(things.resource)["by-hand"]) == {"Succeeded"}
     assert result["resources"][things.resource]["listed"] == COUNT
 
 
-def test_what_somebody_else_asked_for_is_not_deleted_for_want_of_a_record(lone: Recorder) -> None:
+def test_what_somebody_else_asked_for_is_not_deleted_for_want_of_a_record(
+    only_server: Recorder,
+) -> None:
     # Given a migration that somebody made by hand, of what nothing is recorded about.
-    things = Things(lone, "unrecordeds")
-    lone.migrate_by_hand(things.resource, name="asked-for")
+    things = Things(only_server, "unrecordeds")
+    only_server.migrate_by_hand(things.resource, name="asked-for")
 
-    result = migrate(lone, things.resource)
+    result = migrate(only_server, things.resource)
 
     assert not result.get("failed"), result
-    assert conditions(lone.migrations(things.resource)["asked-for"]) == {"Succeeded"}
+    assert conditions(only_server.migrations(things.resource)["asked-for"]) == {"Succeeded"}
 
 
 def test_a_run_whose_lock_may_be_anothers_writes_no_more(
-    lone: Recorder, admin: User, monkeypatch: pytest.MonkeyPatch
+    only_server: Recorder, admin: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given a slow run under a lock that holds for a few seconds only.
-    things = Things(lone, "lockeds")
+    things = Things(only_server, "lockeds")
     things.store_as_v2()
     for name, value in (("", 3), ("_MARGIN", 1), ("_RENEW", 0.3), ("_POLL", 0.1)):
         monkeypatch.setattr(locks.ProcessLock, f"{name}_SECONDS", value)
-    with Proxy(lone.plane, lone.plane.servers["cp-1"].url) as proxy:
+    with Proxy(only_server.plane, only_server.plane.servers["cp-1"].url) as proxy:
         options = {"kubeconfig": proxy.kubeconfig(admin), "max_qps": 0.5, "retries": 0}
-        with running(lone, things.resource, **options) as run:
+        with running(only_server, things.resource, **options) as run:
             eventually(lambda: proxy.count("PATCH", f"/{things.plural}/") > 0, within=30)
 
             # When it can't be renewed any more, though all else can be written.
@@ -230,7 +232,7 @@ def test_a_run_whose_lock_may_be_anothers_writes_no_more(
     assert result["failed"]
     assert "The lock migrate is lost" in result["resources"][things.resource]["reason"]
     assert things.stored()["v1"] > 0
-    assert not migrate(lone, things.resource).get("failed")
+    assert not migrate(only_server, things.resource).get("failed")
 
 
 @contextmanager

@@ -23,15 +23,6 @@ from lab.waiting import eventually
 EVENTS = "verified except events and events.events.k8s.io"
 
 
-@pytest.fixture(scope="module")
-def only_server(network: PrivateNetwork) -> Iterator[Recorder]:
-    """One server with our definitions, and nothing that other tests left."""
-    with control_plane(ServerSpec(), network=network) as plane:
-        recorder = Recorder(plane)
-        recorder.install()
-        yield recorder
-
-
 @pytest.fixture
 def recorder(only_server: Recorder) -> Recorder:
     """The same, of which nothing is recorded yet."""

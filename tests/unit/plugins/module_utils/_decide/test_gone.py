@@ -34,23 +34,17 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.states
     Evidence,
     StorageState,
 )
-from ansible_collections.lockstep.kubernetes.tests.unit.sights import lease, three_servers
+from ansible_collections.lockstep.kubernetes.tests.unit.sights import (
+    NO_KEYS,
+    lease,
+    three_servers,
+)
 
 WIDGETS, JOBS, DEPLOYMENTS = "widgets.example.com", "cronjobs.batch", "deployments.apps"
 CUSTOM = StorageState(
     WIDGETS, evidence=Evidence(epoch=Epoch(identities=(), releases=(), crd_uid="u"))
 )
 STATES = {WIDGETS: CUSTOM, JOBS: StorageState(JOBS), DEPLOYMENTS: StorageState(DEPLOYMENTS)}
-NO_KEYS = AuditFacts(
-    versions={},
-    bytes={},
-    keys={},
-    revision=7,
-    encryption={},
-    undecodable={},
-    unmapped={},
-    complete=True,
-)
 ALL = three_servers(DEPLOYMENTS, "apps/v1", "apps/v1")
 
 

@@ -16,7 +16,6 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.agreem
     decide_agreement,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.checks.facts import (
-    AuditFacts,
     CrdFacts,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.hashes import hash_of
@@ -41,6 +40,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.verifi
     decide_verified,
 )
 from ansible_collections.lockstep.kubernetes.tests.unit.sights import (
+    NO_KEYS,
     NOW,
     cluster,
     lease,
@@ -54,16 +54,6 @@ WRITTEN = hash_of(group_version="apps/v1", kind="Deployment")
 OTHER = hash_of(group_version="apps/v1beta1", kind="Deployment")
 CURRENT = StorageState(
     DEPLOYMENTS, (WRITTEN,), WRITTEN, heartbeat=NOW, evidence=Evidence(source="migrated", time=NOW)
-)
-NO_KEYS = AuditFacts(
-    versions={},
-    bytes={},
-    keys={},
-    revision=7,
-    encryption={},
-    undecodable={},
-    unmapped={},
-    complete=True,
 )
 
 
