@@ -85,6 +85,15 @@ options:
         they never come to be agreed. The result holds them all the same.
     type: bool
     default: false
+  left_out:
+    description:
+      - Resources, or patterns of them, to do without where nobody can know what is written of them,
+        such as those of an aggregated API with several endpoints, or of one that is not available.
+      - They are named in RV(left_out) and never called agreed. What servers are seen to write
+        differently is not left out.
+    type: list
+    elements: str
+    default: []
   settle:
     description:
       - Seconds for which agreement must hold still before waiting ends. Agreement seen once proves

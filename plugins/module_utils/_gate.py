@@ -134,6 +134,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._run import (
     NotReached,
     Result,
     Teller,
+    check_patterns,
     check_positive,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._states import judge_pass
@@ -150,6 +151,7 @@ def judge_step(module: AnsibleModule) -> Result:
     """What upgrade_gate does."""
     params = module.params
     check_positive(params, "stale_after", "snapshot_max_age")
+    check_patterns(params["left_out"], option="left_out")
     custom = read_custom_checks(params["custom_checks"])
     read_start(params["started_with"])
     acknowledgements = read_acknowledgements(
@@ -167,6 +169,7 @@ def judge_step(module: AnsibleModule) -> Result:
             to_release=step.to_release,
             now=facts.look.sight.now,
             differing=differing_by_upgrade(facts),
+            left_out=facts.left_out,
         )
 
     document = present_gate(decide(), facts)
@@ -219,6 +222,7 @@ def _observe(module: AnsibleModule) -> Facts:
         snapshot=snapshot,
         snapshot_window=timedelta(seconds=params["snapshot_max_age"]),
         foreign_trigger=beside_several(trigger, seen.membership),
+        left_out=seen.left_out(params["left_out"]),
         terms=_terms(params),
     )
     encrypted = audited is not None and any(

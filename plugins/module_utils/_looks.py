@@ -25,6 +25,9 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.known 
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.membership import (
     decide_membership,
 )
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.reasons import (
+    enumerate_names,
+)
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.settling import (
     Look,
     Settler,
@@ -43,6 +46,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._present impor
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._run import (
     NotReached,
     Result,
+    check_patterns,
     tell,
 )
 
@@ -81,11 +85,11 @@ def look(
 def observe_and_answer(module: AnsibleModule, present: Present) -> Result:
     """Look once, or until agreement has settled; what was seen is the module's result."""
     access = read_access(module)
+    check_patterns(module.params["left_out"], option="left_out")
     if not module.params["wait"]:
-        return {"changed": False, **present(look(module, access), module.params["resources"])}
+        return {"changed": False, **_present(module, look(module, access), present)}
     last, waited, settled = look_until_settled(module, access)
-    seen = present(last, module.params["resources"])
-    result = {"changed": False, **seen, "waited": round(waited, 1)}
+    result = {"changed": False, **_present(module, last, present), "waited": round(waited, 1)}
     if settled:
         return result
     awaited = _awaited(last, module)
@@ -95,6 +99,10 @@ def observe_and_answer(module: AnsibleModule, present: Present) -> Result:
     else:
         why = " ".join(str(reason) for reason in all_reasons(awaited))
         remedy = "Or raise wait_timeout if the servers are still being rolled"
+        unknowable = [name for name, one in awaited.agreements.items() if one.unknowable]
+        if unknowable:
+            named = enumerate_names(unknowable, at_most=5)
+            remedy += f"; to go on without what can't be known, name it in left_out: {named}"
     raise NotReached(f"No settled agreement after {waited:.0f} s", why, remedy, result=result)
 
 
@@ -131,9 +139,23 @@ def look_until_settled(module: AnsibleModule, access: Access) -> tuple[Look, flo
     return seen, waited, settled
 
 
+def _present(module: AnsibleModule, seen: Look, present: Present) -> Result:
+    """What was seen, and what was left out of it by name (R14)."""
+    told = present(seen, module.params["resources"])
+    left_out = seen.left_out(module.params["left_out"])
+    if not left_out:
+        return {**told, "left_out": []}
+    rest = seen.without(left_out)
+    summary = told["summary"]
+    if rest.agreed:
+        summary = [f"agreed except {enumerate_names(left_out)}.", *summary]
+    return {**told, "left_out": list(left_out), "summary": summary}
+
+
 def _awaited(seen: Look, module: AnsibleModule) -> Look:
     """The part of a look that is waited for."""
-    return seen.without_unknown if module.params["leave_out_unknown"] else seen
+    rest = seen.without(seen.left_out(module.params["left_out"]))
+    return rest.without_unknown if module.params["leave_out_unknown"] else rest
 
 
 def _progress(look_: Look, settling: Settling) -> str:

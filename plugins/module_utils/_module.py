@@ -52,6 +52,7 @@ WAIT_ARG_SPEC: dict[str, dict[str, Any]] = {
     "wait_timeout": {"type": "float", "default": 300.0},
     "wait_sleep": {"type": "float", "default": 2.0},
     "leave_out_unknown": {"type": "bool", "default": False},
+    "left_out": {"type": "list", "elements": "str", "default": []},
     "settle": {"type": "float"},
 }
 

@@ -55,6 +55,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._present_plans
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._run import (
     NotReached,
     Result,
+    check_patterns,
     tell,
 )
 
@@ -91,13 +92,16 @@ def gate_server(module: AnsibleModule) -> Result:
     """What server_gate does."""
     params = module.params
     wanted = read_target(params)
+    check_patterns(params["left_out"], option="left_out")
+    left_out: tuple[str, ...] = ()
     [address] = normalise_addresses([params["server"]], option="server")
     begun = time.monotonic()
     while True:
         seen = None
         try:
             seen = look(module, read_access(module), ["*"])
-            reasons = list(map(str, judge_server(seen, address, wanted)))
+            left_out = seen.left_out(params["left_out"])
+            reasons = list(map(str, judge_server(seen, address, wanted, left_out=left_out)))
         except LockstepError as error:
             # While a server restarts, requests through a load balancer may fail: that passes.
             reasons = [str(error)]
@@ -116,7 +120,9 @@ def gate_server(module: AnsibleModule) -> Result:
                 },
             )
         if seen is not None and not reasons:
-            return present_server(seen, address, waited=waited, unproven=unproven)
+            return present_server(
+                seen, address, waited=waited, unproven=unproven, left_out=left_out
+            )
         if waited + params["wait_sleep"] > params["wait_timeout"]:
             raise NotReached(
                 f"The server {address} is not through after {waited:.0f} s",

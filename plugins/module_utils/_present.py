@@ -269,7 +269,9 @@ def present_agreement(agreement: Agreement, look: Look) -> dict[str, Any]:
 
 def present_encodings(look: Look) -> dict[str, str]:
     """What the servers write of each resource, as storage_audit takes it."""
-    return {name: one.encoding_version for name, one in look.agreements.items()}
+    # A group that nobody could list is no resource.
+    named = {name: one for name, one in look.agreements.items() if "*" not in name}
+    return {name: one.encoding_version for name, one in named.items()}
 
 
 def present_cluster(sight: ClusterSight) -> dict[str, Any]:

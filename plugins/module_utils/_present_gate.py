@@ -39,6 +39,7 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.reason
     plural,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.times import format_time
+from ansible_collections.lockstep.kubernetes.plugins.module_utils._present import present_api
 
 LAST_RESORT = "As a last resort, which DELETES DATA"
 SAFE_WORDS = {
@@ -67,6 +68,8 @@ def present_gate(
         "cluster_uid": facts.look.sight.identity.uid,
         "revision": max(facts.look.sight.revisions.values(), default=0),
         "audit_outdated": facts.audit_outdated,
+        "left_out": list(facts.left_out),
+        "storage_version_api": _storage_version_api(facts),
         "judged_by": {
             "target": str(step.target or ""),
             "rollback": str(step.rollback or ""),
@@ -94,6 +97,15 @@ def present_gate(
         "expired_acknowledgements": [str(one) for one in verdict.expired],
     }
     return {**document, "markdown": format_markdown(document)}
+
+
+def _storage_version_api(facts: Facts) -> dict[str, Any]:
+    """Whether the servers tell a second time what they write, and how to have them do so."""
+    read = [one for one in facts.look.sight.servers if not one.fault]
+    return {
+        **present_api(facts.look.sight),
+        "servers": [one.address for one in read if one.storage_version_api],
+    }
 
 
 def _server(server: ServerSight) -> dict[str, str]:
@@ -157,6 +169,8 @@ def _summarise(verdict: GateVerdict, facts: Facts) -> list[str]:
         f" {step.rollback_release}. {plural(len(stops), 'finding')} of"
         f" {len(verdict.findings)} {'stops' if len(stops) == 1 else 'stop'} it."
     )
+    if facts.left_out:
+        first += f" Left out: {enumerate_names(facts.left_out, at_most=5)}."
     lines = [first]
     by_check: dict[object, list[Finding]] = {}
     for one in (*stops, *(one for one in verdict.findings if not one.stops)):
@@ -165,7 +179,19 @@ def _summarise(verdict: GateVerdict, facts: Facts) -> list[str]:
     lines += map(_line, by_check.values())
     lines += [f"  unused acknowledgement: {one}" for one in verdict.unused]
     lines += [f"  expired acknowledgement: {one}" for one in verdict.expired]
-    return lines
+    return [*lines, _tell_sources(facts)]
+
+
+def _tell_sources(facts: Facts) -> str:
+    """Who told what the servers write: each by its discovery, and perhaps a second time."""
+    api = _storage_version_api(facts)
+    if api["api"] == "on":
+        return "  What servers write was read from discovery and from the StorageVersion API."
+    where = f"on on {enumerate_names(api['servers'])} only" if api["servers"] else "off"
+    return (
+        "  What servers write was read from discovery alone, since the StorageVersion API is"
+        f" {where}. For a second source: {api['api_remedy']}"
+    )
 
 
 def _line(found: Sequence[Finding]) -> str:

@@ -81,7 +81,12 @@ def _summary(plan: Plan) -> list[str]:
 
 
 def present_server(
-    look: Look, address: str, *, waited: float, unproven: Sequence[Reason] = ()
+    look: Look,
+    address: str,
+    *,
+    waited: float,
+    unproven: Sequence[Reason] = (),
+    left_out: Sequence[str] = (),
 ) -> dict[str, Any]:
     """A server that is through, as server_gate returns it."""
     sight = next(one for one in look.sight.servers if one.address == address)
@@ -92,6 +97,8 @@ def present_server(
             "Until all servers are rolled they write"
             f" {enumerate_names(differ, at_most=5)} differently."
         )
+    if left_out:
+        lines.append(f"Left out, since it can't be known: {enumerate_names(left_out)}.")
     lines += map(str, unproven)
     return {
         "changed": False,
@@ -101,6 +108,7 @@ def present_server(
         "resources": len(sight.resources),
         "disagreeing": differ,
         "unproven": list(map(str, unproven)),
+        "left_out": list(left_out),
         "servers": len(look.membership.distinct),
         "waited": round(waited, 1),
     }

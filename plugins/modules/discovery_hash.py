@@ -96,6 +96,12 @@ reasons:
       (v1.36.3) writes resource.k8s.io/v1; https://192.0.2.13:6443 (v1.36.3 emulating 1.34) writes
       resource.k8s.io/v1beta2. Bring every server to the same release and emulated version, and
       migrate nothing until then."
+left_out:
+  description: What O(left_out) names and nobody can know. It is not agreed.
+  returned: always
+  type: list
+  elements: str
+  sample: []
 notes:
   description: What is worth knowing and speaks against nothing.
   returned: always

@@ -36,6 +36,13 @@ options:
     description:
       - The minor release that it must emulate, such as V(1.36). Without it, it must emulate none.
     type: str
+  left_out:
+    description:
+      - Resources, or patterns of them, to do without where nobody can know what is written of them,
+        such as V(*.metrics.example.com) of an aggregated API that is not available.
+    type: list
+    elements: str
+    default: []
   wait_timeout:
     description:
       - Seconds after which waiting fails, with every reason.
@@ -103,6 +110,12 @@ unproven:
   type: list
   elements: str
   sample: []
+left_out:
+  description: What O(left_out) names and nobody can know.
+  returned: success
+  type: list
+  elements: str
+  sample: []
 servers:
   description: How many servers are there.
   returned: success
@@ -131,6 +144,7 @@ def main():
             "server": {"type": "str", "required": True},
             "release": {"type": "str", "required": True},
             "emulated_version": {"type": "str"},
+            "left_out": {"type": "list", "elements": "str", "default": []},
             "wait_timeout": {"type": "float", "default": 300.0},
             "wait_sleep": {"type": "float", "default": 2.0},
         },

@@ -53,6 +53,12 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+left_out:
+  description: What O(left_out) names and nobody can know. It is not agreed.
+  returned: always
+  type: list
+  elements: str
+  sample: []
 api:
   description: Whether the StorageVersion API is V(on) in every server, V(partly) on, or V(off).
   returned: always

@@ -161,6 +161,15 @@ options:
       reason:
         description: Why the risk is taken.
         type: str
+  left_out:
+    description:
+      - Resources, or patterns of them, to do without where nobody can know what is written of them,
+        such as those of an aggregated API with several endpoints, or of one that is not available.
+      - Findings on them that are unknown do not stop the step. It is not called safe for that, and
+        RV(left_out) names them.
+    type: list
+    elements: str
+    default: []
   fail:
     description:
       - Whether the task fails if the step may not go on.
@@ -387,6 +396,21 @@ audit_outdated:
   returned: always
   type: bool
   sample: false
+left_out:
+  description: What O(left_out) names and nobody can know.
+  returned: always
+  type: list
+  elements: str
+  sample: []
+storage_version_api:
+  description: Whether the StorageVersion API, which tells a second time what each server writes, is
+    V(on), V(partly) on or V(off), on which servers it is on, and how to turn it on.
+  returned: always
+  type: dict
+  sample:
+    api: "on"
+    api_remedy: ""
+    servers: ["https://192.0.2.1:6443"]
 flags:
   description: The flags that the servers will have, as far as they turn APIs on and off; empty
     where they were not given.
@@ -491,6 +515,7 @@ def main():
                     "reason": {"type": "str"},
                 },
             },
+            "left_out": {"type": "list", "elements": "str", "default": []},
             "fail": {"type": "bool", "default": True},
             "asked_by": {
                 "type": "str",

@@ -69,6 +69,12 @@ class Agreement:
         """Whether every live server writes the same encoding version."""
         return self.status == "agreed"
 
+    @property
+    def unknowable(self) -> bool:
+        """Whether nobody can tell, however long is waited: all servers may well be seen."""
+        proxied = self.origin == "aggregated" and self.status == "incomplete"
+        return self.status == "unknown" or proxied
+
     def __str__(self) -> str:
         if self.agreed:
             return (

@@ -37,6 +37,7 @@ _OF_UPGRADE = (
     "etcd_endpoints",
     "etcd_servers_overrides",
     "gone_servers",
+    "left_out",
     "tls_server_name",
 )
 # Options that reasons name which know of no gate, and modules that they send somebody to.

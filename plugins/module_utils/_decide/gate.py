@@ -156,10 +156,12 @@ def decide_gate(
     to_release: str,
     now: datetime,
     differing: Collection[str] = (),
+    left_out: Collection[str] = (),
 ) -> GateVerdict:
     """Hold what was found against what was acknowledged.
 
-    `differing` are the resources that servers write differently in the middle of this upgrade.
+    `differing` are the resources that servers write differently in the middle of this upgrade,
+    `left_out` those that nobody can know and that the operator does without: that stays unknown.
     """
     every = tuple(acknowledgements)
     valid = [one for one in every if not one.expired(now)]
@@ -176,7 +178,7 @@ def decide_gate(
         judged.append(
             replace(
                 finding,
-                acknowledged=str(about[0]) if about else "",
+                acknowledged=str(about[0]) if about else _left_out(finding, left_out),
                 differs_by_upgrade=finding.resource in differing,
             )
         )
@@ -185,6 +187,11 @@ def decide_gate(
         unused=tuple(one for one in valid if one not in used),
         expired=tuple(one for one in every if one.expired(now)),
     )
+
+
+def _left_out(finding: Finding, left_out: Collection[str]) -> str:
+    waived = finding.severity == "acknowledgeable" and finding.unknown
+    return "it is left out by name" if waived and finding.resource in left_out else ""
 
 
 def read_acknowledgements(data: object, *, checks: Iterable[str]) -> tuple[Acknowledgement, ...]:

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from .addresses import canonical_host
 from .catalogue import parse_release
 from .errors import LockstepError
+from .names import split_group_version
 from .observations import Release, ServerSight
 from .reasons import Reason, enumerate_names
 from .releases import of_release, read_numbers
@@ -235,17 +236,24 @@ def decide_plan(
     )
 
 
-def judge_server(look: Look, address: str, wanted: Wanted) -> tuple[Reason, ...]:
-    """Every reason that the roll may not go on after this server; none if it may."""
+def judge_server(
+    look: Look, address: str, wanted: Wanted, *, left_out: Iterable[str] = ()
+) -> tuple[Reason, ...]:
+    """Every reason that the roll may not go on after this server; none if it may.
+
+    `left_out` are resources that nobody can know, and that the operator does without.
+    """
     return (
-        *_server_reasons(look, address, wanted),
+        *_server_reasons(look, address, wanted, set(left_out)),
         # The others have to serve as before, and this one has to be counted among them.
         *(one for one in look.membership.reasons if one.server != address),
         *_unreported(look),
     )
 
 
-def _server_reasons(look: Look, address: str, wanted: Wanted) -> Iterable[Reason]:
+def _server_reasons(
+    look: Look, address: str, wanted: Wanted, left_out: Collection[str]
+) -> Iterable[Reason]:
     sight = next((one for one in look.sight.servers if one.address == address), None)
     if sight is None or sight.fault:
         why = sight.fault if sight else "it is not among the servers"
@@ -268,6 +276,8 @@ def _server_reasons(look: Look, address: str, wanted: Wanted) -> Iterable[Reason
             server=address,
         )
     for version, words in sorted(sight.unreadable.items()):
+        if f"*.{split_group_version(version)[0]}" in left_out:
+            continue
         yield Reason(
             f"server {address} lists {version} but can't serve it: {words}",
             "See whether what is behind it runs",

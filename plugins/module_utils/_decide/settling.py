@@ -8,12 +8,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from .agreement import Agreement
 from .membership import Membership
+from .names import select_resources
 from .observations import ClusterSight
 
 BUILT_IN_SECONDS = 10.0
@@ -42,6 +43,16 @@ class Look:
         """The same without what nobody can know, and so without what never comes to be agreed."""
         kept = {name: one for name, one in self.agreements.items() if one.status != "unknown"}
         return replace(self, agreements=kept, unheard_of=())
+
+    def left_out(self, patterns: Iterable[str]) -> tuple[str, ...]:
+        """What is named and can't be known; what servers write differently is never left out."""
+        named = select_resources(resources=self.agreements, patterns=patterns)
+        return tuple(name for name in named if self.agreements[name].unknowable)
+
+    def without(self, resources: Collection[str]) -> Look:
+        """The same without these."""
+        kept = {name: one for name, one in self.agreements.items() if name not in resources}
+        return replace(self, agreements=kept)
 
     @property
     def definitions(self) -> dict[str, tuple[str, int]]:

@@ -668,12 +668,15 @@ def _seconds(text: str | None) -> float:
 
 
 def _explain(error: Exception) -> str:
-    """What is wrong with a document, by what was raised while it was read."""
+    """What is wrong with a document, by what was raised while it was read, in one line."""
     if isinstance(error, documents.MalformedError):
-        return error.why
-    if isinstance(error, LockstepError):
-        return error.what
-    return f"{type(error).__name__}: {error}"
+        said = error.why
+    elif isinstance(error, LockstepError):
+        said = error.what
+    else:
+        said = f"{type(error).__name__}: {error}"
+    # It may quote names from the document, which can hold anything.
+    return " ".join(said.split())
 
 
 def _connection_fault(error: Exception, server: ApiServer) -> ServerFault:

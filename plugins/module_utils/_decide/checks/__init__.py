@@ -46,6 +46,10 @@ class Check:
 CHECKS: Mapping[str, Check] = {
     "release-unknown": Check("What the releases read is known", servers.check_releases),
     "agreement": Check("All servers write alike", servers.check_agreement),
+    "aggregated-unknown": Check("What aggregated APIs write is known", servers.check_aggregated),
+    "crd-storage-unserved": Check(
+        "CRDs serve the version that they store", servers.check_crds_served
+    ),
     "skew": Check("One minor release at a time", servers.check_skew),
     "foreign-trigger": Check("No other trigger is at work", servers.check_foreign_trigger),
     "encryption-config": Check(

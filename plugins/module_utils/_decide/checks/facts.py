@@ -169,6 +169,8 @@ class Facts:
     unlisted_migrations: Mapping[str, str] = field(default_factory=dict)
     # Whether every server deletes objects that it can't read, where it is told to.
     deletes_unreadable: bool = False
+    # What nobody can know, and the operator does without, by name.
+    left_out: tuple[str, ...] = ()
     # In whose words remedies are told.
     terms: Terms = field(default_factory=Terms)
 

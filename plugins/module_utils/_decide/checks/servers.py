@@ -50,7 +50,7 @@ def check_agreement(facts: Facts) -> Iterable[Finding]:
             unknown=True,
         )
     for name, agreement in facts.judged:
-        if agreement.agreed:
+        if agreement.agreed or _storage_unserved(facts, name):
             continue
         first = next(iter(agreement.reasons), None)
         differ = agreement.status == "disagreeing"
@@ -74,6 +74,40 @@ def check_agreement(facts: Facts) -> Iterable[Finding]:
             resource=name,
             unknown=not differ,
         )
+
+
+def check_aggregated(facts: Facts) -> Iterable[Finding]:
+    """Whether it is known what aggregated APIs write, which kube-apiservers only proxy (R7)."""
+    for name, agreement in facts.look.agreements.items():
+        if agreement.origin == "aggregated" and not agreement.agreed:
+            yield _unknowable("aggregated-unknown", name, facts)
+
+
+def check_crds_served(facts: Facts) -> Iterable[Finding]:
+    """Whether CRDs serve the version that they store, which is the one that shows a hash."""
+    for name, _agreement in facts.judged:
+        if _storage_unserved(facts, name):
+            yield _unknowable("crd-storage-unserved", name, facts)
+
+
+def _storage_unserved(facts: Facts, name: str) -> bool:
+    crd = facts.look.sight.crds.get(name)
+    unserved = crd is not None and not crd.storage_version_served
+    return unserved and facts.look.agreements[name].unknowable
+
+
+def _unknowable(check: str, name: str, facts: Facts) -> Finding:
+    first = next(iter(facts.look.agreements[name].reasons), None)
+    remedy = facts.terms.translate(first.remedy if first else "") or "Bring it to one endpoint"
+    return Finding(
+        check,
+        "acknowledgeable",
+        first.text if first else f"what is written of {name} is not known",
+        f"{remedy}; or name it in {facts.terms.option('left_out')} to go on without it",
+        "operator",
+        resource=name,
+        unknown=True,
+    )
 
 
 def _between(facts: Facts) -> bool:

@@ -32,7 +32,7 @@ BLOCK = finding("stored-undecodable", "block", resource="pods")
 WARNING = finding("unseen-change", "warn", resource="pods")
 
 
-def judge(*findings, acknowledged=()):
+def judge(*findings, acknowledged=(), left_out=()):
     data = [
         {"check": "stored-unknown", "from": "1.36.3", "to": "1.37.0", **one} for one in acknowledged
     ]
@@ -42,6 +42,7 @@ def judge(*findings, acknowledged=()):
         from_release="v1.36.3",
         to_release="v1.37.0",
         now=NOW,
+        left_out=left_out,
     )
 
 
@@ -66,6 +67,26 @@ def test_an_acknowledged_unknown_goes_on_and_stays_unknown():
     verdict = judge(UNKNOWN, acknowledged=[{}])
     assert (verdict.safe, verdict.passed) == ("unknown", True)
     assert "stored-unknown for v1.36.3 -> v1.37.0" in verdict.findings[0].acknowledged
+
+
+def test_what_is_left_out_by_name_goes_on_and_stays_unknown():
+    unknown = finding(resource="flunders.wardle.example.com", unknown=True)
+    verdict = judge(unknown, left_out=["flunders.wardle.example.com"])
+    assert (verdict.passed, verdict.safe) == (True, "unknown")
+    assert verdict.findings[0].acknowledged == "it is left out by name"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        finding(resource="pods", unknown=True),
+        finding(resource="flunders.wardle.example.com", unknown=False),
+        finding(resource="flunders.wardle.example.com", severity="block", unknown=True),
+    ],
+    ids=["another resource", "known to be unsafe", "what blocks"],
+)
+def test_leaving_out_covers_nothing_else(other):
+    assert not judge(other, left_out=["flunders.wardle.example.com"]).passed
 
 
 def test_what_blocks_cant_be_acknowledged():

@@ -247,6 +247,12 @@ def test_a_server_is_not_through_while_it_lacks_anything(sight: ServerSight, wor
     assert words in reasons(sight, running("cp-2", OLD), running("cp-3", OLD))
 
 
+def test_a_group_that_is_left_out_by_name_may_be_unavailable() -> None:
+    seen = look(running("cp-1", NEW, unreadable={"example.com/v1": "503"}), running("cp-2", OLD))
+    assert judge_server(seen, address("cp-1"), Wanted(NEW), left_out=["*.example.com"]) == ()
+    assert judge_server(seen, address("cp-1"), Wanted(NEW), left_out=["*.other.com"]) != ()
+
+
 def test_a_server_is_not_through_while_another_one_does_not_serve() -> None:
     said = reasons(running("cp-1", NEW), running("cp-2", OLD, ready=False), running("cp-3", OLD))
     assert "https://cp-2:6443 is not ready" in said

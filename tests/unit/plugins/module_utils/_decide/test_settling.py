@@ -18,6 +18,8 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.member
     decide_membership,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.observations import (
+    AggregatedSight,
+    ClusterSight,
     CrdSight,
 )
 from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.settling import (
@@ -26,7 +28,9 @@ from ansible_collections.lockstep.kubernetes.plugins.module_utils._decide.settli
 )
 from ansible_collections.lockstep.kubernetes.tests.unit.sights import (
     NOW,
+    cluster,
     lease,
+    server,
     three_servers,
 )
 
@@ -37,7 +41,10 @@ def look(*encodings: str, generation: int = 1, changed: float = 3600, holder: st
     """A look at two servers that write these encodings of a custom resource."""
     crd = CrdSight(WIDGETS, "uid", generation, changed=NOW - timedelta(seconds=changed))
     leases = [lease(host, holder=holder) for host in "ab"]
-    sight = three_servers(WIDGETS, *encodings, leases=leases, crds={WIDGETS: crd})
+    return seen(three_servers(WIDGETS, *encodings, leases=leases, crds={WIDGETS: crd}))
+
+
+def seen(sight: ClusterSight) -> Look:
     membership = decide_membership(sight)
     return Look(sight, membership, decide_agreement(sight=sight, membership=membership))
 
@@ -112,3 +119,34 @@ def test_what_nobody_can_know_is_not_waited_for_if_asked():
 
     assert not seen.without_unknown.agreed
     assert replace(seen, agreements={WIDGETS: unknown}).without_unknown.agreed
+
+
+def aggregated(*encodings: str, endpoints: str) -> Look:
+    proxied = AggregatedSight("example.com/v1", "ns/api", tuple(endpoints), tuple(endpoints))
+    return seen(three_servers(WIDGETS, *encodings, aggregated={"example.com/v1": proxied}))
+
+
+def test_what_nobody_can_know_is_left_out_by_name() -> None:
+    unknown = aggregated("example.com/v1", "example.com/v1", endpoints="xy")
+    assert not unknown.agreed
+    assert unknown.left_out(["*.example.com"]) == (WIDGETS,)
+    assert unknown.without([WIDGETS]).agreed
+    assert unknown.left_out(["pods"]) == ()
+
+
+def test_a_group_that_is_not_available_is_left_out_by_name() -> None:
+    away = seen(cluster([server("a1", unreadable={"example.com/v1": "503"})], [lease("a")]))
+    assert away.left_out(["*.example.com"]) == ("*.example.com",)
+
+
+@pytest.mark.parametrize(
+    "sight",
+    [
+        three_servers(WIDGETS, "example.com/v1", "example.com/v2"),
+        three_servers(WIDGETS, "example.com/v1", leases=[lease("a"), lease("b")]),
+        three_servers(WIDGETS, "example.com/v1", "example.com/v1"),
+    ],
+    ids=["servers that differ", "a server that was not seen", "what is agreed"],
+)
+def test_nothing_else_is_ever_left_out(sight: ClusterSight) -> None:
+    assert seen(sight).left_out(["*"]) == ()

@@ -160,6 +160,16 @@ def test_a_broken_answer_is_read_as_what_it_is_or_is_a_fault(name, seed):
     assert all(fits(part, None) for part in parts_of(seen) if dataclasses.is_dataclass(part))
 
 
+def test_what_a_fault_quotes_of_an_answer_stays_in_one_line():
+    parse, document = PARSERS["leases"]
+    found = copy.deepcopy(recorded(document))
+    found["items"][0]["metadata"]["name"] = "apiserver\nof mine"
+    del found["items"][0]["spec"]["renewTime"]
+    with pytest.raises(ServerFault) as raised:
+        Answer(json.dumps(found).encode(), None).read(parse)
+    assert "the lease apiserver of mine has no renewTime" in raised.value.fault
+
+
 @pytest.mark.parametrize("name", PARSERS)
 @pytest.mark.parametrize(
     "body",
