@@ -165,9 +165,9 @@ class Observer:
         except LockstepError as error:
             self._gaps.open(str(error))
             return False
-        missed = [one for one in done if one.transition.kind == "missed"]
-        if missed:
-            self._gaps.open(str(missed[0].transition.notes[-1]))
+        kept = done and all(one.transition.kind != "missed" for one in done)
+        if not seen.membership.complete and not kept:
+            self._gaps.open(str(next(iter(seen.membership.reasons))))
             return False
         self._observations += 1
         self._gaps.close(seen.sight.now)
