@@ -27,7 +27,7 @@ POINTS = [
     ("Restart it as the new release", 1),
     ("Converge | Look at every API server", 0),
     ("Migrate | Rewrite", 0),
-    ("Verify | Count what is stored in etcd", 0),
+    ("Verify | Hold what is recorded and stored", 0),
 ]
 # With a server that is down and with servers that differ each time, everywhere in the long run.
 KILLED = POINTS if os.environ.get("LOCKSTEP_LONG") else POINTS[:2]
