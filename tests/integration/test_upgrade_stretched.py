@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from urllib3.exceptions import HTTPError
 
 from lab.ansible import running_modules
 from lab.api import ApiError
@@ -129,7 +130,7 @@ def watching(cluster: Cluster) -> Iterator[Watch]:
             try:
                 states = cluster.plane.api.get(STATES)["items"]
                 lock = cluster.plane.api.get(f"{LEASES}/lockstep-upgrade")["spec"]
-            except (ApiError, OSError):
+            except (ApiError, HTTPError, OSError):
                 # Its server is being stopped, or nothing is recorded yet.
                 continue
             now = datetime.now(UTC)
