@@ -70,6 +70,8 @@ unit: dev # Run the unit tests
 .PHONY: servers
 servers: dev packages
 	@$(LAB) build
+	@# Inside the lab there is no network to fetch what only long tests need.
+	@[ -z "$${LOCKSTEP_LONG:-}" ] || $(LAB) build 1.35.4 --only etcd --only kube-apiserver
 
 .PHONY: integration
 integration: servers # Run the tests against real control planes
