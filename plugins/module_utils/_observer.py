@@ -152,7 +152,8 @@ class Observer:
         try:
             with entry_server(self._module, what="The StorageStates can't be read") as server:
                 known = observe_states(server, needed=False)
-            seen = look(self._module, read_access(self._module))
+            access = read_access(self._module)
+            seen = look(self._module, access)
             # What is stale already is not for an observer to begin anew: the run itself does.
             fresh = [
                 name
@@ -160,7 +161,6 @@ class Observer:
                 if name in known.states
                 and not known.states[name].stale(seen.sight.now, self._rules.window)
             ]
-            access = read_access(self._module)
             done = record_pass(self._module, access, seen, known, fresh, self._rules)
         except LockstepError as error:
             self._gaps.open(str(error))

@@ -187,7 +187,7 @@ def _tell_sources(facts: Facts) -> str:
     api = _storage_version_api(facts)
     if api["api"] == "on":
         return "  What servers write was read from discovery and from the StorageVersion API."
-    where = f"on on {enumerate_names(api['servers'])} only" if api["servers"] else "off"
+    where = f"on only on {enumerate_names(api['servers'])}" if api["servers"] else "off"
     return (
         "  What servers write was read from discovery alone, since the StorageVersion API is"
         f" {where}. For a second source: {api['api_remedy']}"
